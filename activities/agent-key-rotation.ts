@@ -1,7 +1,7 @@
 // The activities of agentKeyRotation. Each calls one use case.
 import type { RotationService } from '../src/identity/keys/rotation.service.ts';
 import type { DepartingKey, RotationStepService } from '../src/identity/keys/rotation-steps.service.ts';
-import { refuseForGood } from './operator-refusal.ts';
+import { forOperator } from './operator-request.ts';
 
 export function createAgentKeyRotationActivities({
   rotationSteps,
@@ -19,7 +19,7 @@ export function createAgentKeyRotationActivities({
     revokeOldKey: (key: DepartingKey) => rotationSteps.perform(key, 'revoke'),
 
     cancelKeyRotation: async (key: DepartingKey, reason: string | null) => {
-      await refuseForGood(() => rotations.cancelByOperator(key, reason ?? undefined));
+      await forOperator(reason, (request) => rotations.cancelByOperator(key, request));
       return rotationSteps.look(key);
     },
   };

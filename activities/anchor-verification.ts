@@ -1,6 +1,6 @@
 // The activities of anchorVerification. Each calls one use case.
 import type { AnchorCheckService, CheckedAnchor } from '../src/identity/anchors/anchor-check.service.ts';
-import { refuseForGood } from './operator-refusal.ts';
+import { forOperator } from './operator-request.ts';
 
 export function createAnchorVerificationActivities({
   anchorChecks,
@@ -15,7 +15,7 @@ export function createAnchorVerificationActivities({
     failAnchor: anchorChecks.fail,
 
     requestLook: (anchor: CheckedAnchor, reason: string | null): Promise<void> =>
-      refuseForGood(() => anchorChecks.requestByOperator(anchor, reason ?? undefined)),
+      forOperator(reason, (request) => anchorChecks.requestByOperator(anchor, request)),
   };
 }
 

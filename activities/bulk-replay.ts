@@ -2,7 +2,7 @@
 import type { BulkReplayService } from '../src/webhooks/replays/bulk-replay.service.ts';
 import type { BulkReplayName } from '../src/webhooks/replays/bulk-replay.store.ts';
 import type { BulkReplayStepService } from '../src/webhooks/replays/bulk-replay-steps.service.ts';
-import { refuseForGood } from './operator-refusal.ts';
+import { forOperator } from './operator-request.ts';
 
 export function createBulkReplayActivities({
   bulkReplaySteps,
@@ -16,7 +16,7 @@ export function createBulkReplayActivities({
     replayDeliveries: bulkReplaySteps.advance,
 
     cancelReplay: async (name: BulkReplayName, reason: string | null): Promise<undefined> => {
-      await refuseForGood(() => bulkReplays.cancelByOperator(name, reason ?? undefined));
+      await forOperator(reason, (request) => bulkReplays.cancelByOperator(name, request));
       return undefined;
     },
   };

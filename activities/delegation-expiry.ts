@@ -3,7 +3,7 @@ import type {
   DelegationExpiryService,
   DelegationName,
 } from '../src/authentication/delegations/delegation-expiry.service.ts';
-import { refuseForGood } from './operator-refusal.ts';
+import { forOperator } from './operator-request.ts';
 
 export function createDelegationExpiryActivities({
   delegationExpiry,
@@ -14,7 +14,7 @@ export function createDelegationExpiryActivities({
     readDelegation: delegationExpiry.look,
     expireDelegation: delegationExpiry.expire,
     revokeDelegation: (name: DelegationName, reason: string | null) =>
-      refuseForGood(() => delegationExpiry.revokeByOperator(name, reason ?? undefined)),
+      forOperator(reason, (request) => delegationExpiry.revokeByOperator(name, request)),
   };
 }
 

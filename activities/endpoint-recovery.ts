@@ -4,7 +4,7 @@ import type {
   EndpointRecoveryService,
   OperatorStep,
 } from '../src/webhooks/endpoints/endpoint-recovery.service.ts';
-import { refuseForGood } from './operator-refusal.ts';
+import { forOperator } from './operator-request.ts';
 
 export function createEndpointRecoveryActivities({
   recovery,
@@ -24,7 +24,7 @@ export function createEndpointRecoveryActivities({
     /** Deactivates the subscription, because its endpoint has failed for as many days as it allows. */
     deactivateEndpoint: (name: EndpointName) => recovery.perform(name, 'deactivate'),
     operateEndpoint: (name: EndpointName, step: OperatorStep) =>
-      refuseForGood(() => recovery.operate(name, step)),
+      forOperator(null, (request) => recovery.operate(name, step, request)),
   };
 }
 

@@ -3,7 +3,7 @@ import type {
   IssuerName,
   IssuerRotationService,
 } from '../src/authentication/issuer/issuer-rotation.service.ts';
-import { refuseForGood } from './operator-refusal.ts';
+import { forOperator } from './operator-request.ts';
 
 export function createIssuerKeyRotationActivities({
   issuerRotation,
@@ -19,9 +19,9 @@ export function createIssuerKeyRotationActivities({
     /** Deletes an old key, because all tokens that it signed have expired. */
     removeIssuerKey: (name: IssuerName) => issuerRotation.perform(name, 'remove'),
     rotateIssuerKeys: (name: IssuerName, reason: string | null) =>
-      refuseForGood(() => issuerRotation.rotateByOperator(name, reason ?? undefined)),
+      forOperator(reason, (request) => issuerRotation.rotateByOperator(name, request)),
     revokeIssuerKey: (name: IssuerName, kid: string, reason: string) =>
-      refuseForGood(() => issuerRotation.revokeByOperator(name, kid, reason)),
+      forOperator(reason, ({ by }) => issuerRotation.revokeByOperator(name, kid, { by, reason })),
   };
 }
 

@@ -14,7 +14,7 @@ import type {
   DeliveryStep,
   OperatedDelivery,
 } from '../src/webhooks/deliveries/delivery.service.ts';
-import { refuseForGood } from './operator-refusal.ts';
+import { forOperator } from './operator-request.ts';
 
 /** In milliseconds. The heartbeat time-out is three times as long. */
 const HEARTBEAT = 2_000;
@@ -46,7 +46,7 @@ export function createWebhookDeliveryActivities({
       attemptRecords.record(report, { workflow: true }),
 
     operateDelivery: (name: OperatedDelivery, step: DeliveryStep, reason: string | null): Promise<void> =>
-      refuseForGood(() => deliveries.operate(name, step, reason ?? undefined)),
+      forOperator(reason, (request) => deliveries.operate(name, step, request)),
   };
 }
 

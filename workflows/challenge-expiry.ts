@@ -13,8 +13,8 @@ import {
 import type { ChallengeExpiryActivities } from '../activities/challenge-expiry.ts';
 import type {
   ExpiryInput,
-  OperatorRequest,
   SettleResult,
+  SweepRequest,
 } from '../src/authentication/challenges/challenge-expiry.ts';
 import { SEARCH_ATTRIBUTES } from '../src/platform/temporal/names.ts';
 import { ENTITY_ACTIVITIES, isHistoryLong } from './entity.ts';
@@ -52,7 +52,7 @@ const activities = proxyActivities<ChallengeExpiryActivities>({
 export async function challengeExpiry(input: ExpiryInput): Promise<ChallengeExpiryResult> {
   const { name, endsAt, indexed } = input;
   let doing: ChallengeExpiryState['doing'] = input.expired === undefined ? 'waiting' : 'sweeping';
-  let asked: OperatorRequest | undefined = input.asked;
+  let asked: SweepRequest | undefined = input.asked;
   let expired = input.expired ?? 0;
 
   const present = (): ChallengeExpiryState => ({

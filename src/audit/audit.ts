@@ -15,6 +15,9 @@ export type AuditActor = {
   readonly id?: string | undefined;
 };
 
+/** What an operator requested of a workflow. `by` is the identity that Temporal was given; its sender chooses it. */
+export type OperatorRequest = { readonly by?: string | undefined; readonly reason?: string | undefined };
+
 export type AuditEntry = {
   /** Dotted name of the action, whether it was done or refused: `agent.created`, `auth.verify`. */
   readonly action: string;
@@ -154,13 +157,16 @@ function actorOf(context: AuditContext, entry: AuditEntry): AuditActor {
   return { kind: principal.kind, id: principal.agentId ?? principal.subject };
 }
 
-/** Creates the context for a command that an operator runs on the host. It has no principal and no client address. */
+/**
+ * Creates the context for a command that an operator runs on the host, or for what one requested of a workflow. It has
+ * no principal and no client address.
+ */
 export function operatorContext(
   tenant: Tenant,
   requestId: string,
-  transaction?: Transaction,
+  { transaction, by }: Pick<OperatorRequest, 'by'> & { readonly transaction?: Transaction } = {},
 ): RequestContext & { readonly actor: AuditActor } {
-  return { requestId, tenant, address: 'local', transaction, actor: { kind: 'operator' } };
+  return { requestId, tenant, address: 'local', transaction, actor: { kind: 'operator', id: by } };
 }
 
 /** Creates the context for work that no request caused. It has no principal and no client address. */

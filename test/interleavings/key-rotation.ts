@@ -63,7 +63,7 @@ export const keyRotation: Scenario = {
       revokeOld: (n) => stage.rooms(n).keys.revoke(context, agent.id, oldKey.id),
       revokeNew: (n) => stage.rooms(n).keys.revoke(context, agent.id, newKey.id),
       cancel: (n) => stage.rooms(n).rotations.cancel(context, agent.id, rotation.id),
-      cancelByOperator: (n) => stage.rooms(n).rotations.cancelByOperator(name, 'by phone'),
+      cancelByOperator: (n) => stage.rooms(n).rotations.cancelByOperator(name, { reason: 'by phone' }),
       beginAnother: (n) =>
         stage.rooms(n).rotations.begin(context, agent.id, { oldKeyId: oldKey.id, ...newKeyPair() }),
       switch: (n) => stage.rooms(n).rotationSteps.perform(name, 'switch'),

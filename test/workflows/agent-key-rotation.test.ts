@@ -115,6 +115,7 @@ describe('with everything there', () => {
     expect(log.filter(({ target_id }) => target_id === one.rotation.id).at(-1)).toMatchObject({
       action: 'agent.key.rotation.canceled',
       actor_kind: 'operator',
+      actor_id: engine.client.options.identity,
       data: { reason: 'asked by phone' },
     });
     await engine.toldAll();

@@ -157,6 +157,7 @@ describe('with everything there', () => {
     expect((await auditOf(one.id)).at(-2)).toMatchObject({
       action: 'agent.anchor.check_requested',
       actor_kind: 'operator',
+      actor_id: engine.client.options.identity,
       data: { reason: 'asked by phone' },
     });
     await one.revoke();

@@ -85,13 +85,14 @@ describe('bulkReplay', () => {
     }, 'the update');
     expect(await endOf(replay)).toEqual({ status: 'canceled', matched: 2, replayed: 0 });
     const { rows } = await engine.database.query(
-      'SELECT action, actor_kind, data FROM audit_log WHERE target_id = $1 ORDER BY id DESC LIMIT 1',
+      'SELECT action, actor_kind, actor_id, data FROM audit_log WHERE target_id = $1 ORDER BY id DESC LIMIT 1',
       [replay],
     );
     expect(rows).toEqual([
       expect.objectContaining({
         action: 'webhook.replay.canceled',
         actor_kind: 'operator',
+        actor_id: engine.client.options.identity,
         data: expect.objectContaining({ reason: 'asked by phone' }),
       }),
     ]);

@@ -93,7 +93,7 @@ export async function createChallengeExpiryEngine(options: { challengeLifetime?:
         actor: string;
         reason?: string;
       }>(
-        `SELECT target_id AS bucket, (data ->> 'count')::int AS count, actor_kind AS actor, data ->> 'reason' AS reason
+        `SELECT target_id AS bucket, (data ->> 'count')::int AS count, actor_kind || coalesce(' ' || actor_id, '') AS actor, data ->> 'reason' AS reason
          FROM audit_log WHERE tenant_id = $1 AND action = 'auth.challenges_expired' ORDER BY id`,
         [context.tenant.id],
       );

@@ -116,7 +116,7 @@ describe('the workflow of a bucket', () => {
     expect(await handle.result()).toMatchObject({ expired: 2, audited: 2 });
     expect((await engine.lines()).at(-1)).toMatchObject({
       count: 2,
-      actor: 'operator',
+      actor: `operator ${engine.client.options.identity}`,
       reason: 'asked by phone',
     });
   });

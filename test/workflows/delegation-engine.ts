@@ -68,7 +68,10 @@ export async function createDelegationEngine({
     lines: async (id: string) =>
       (await readAudit(database, context.tenant.id))
         .filter(({ target_id }) => target_id === id)
-        .map(({ action, actor_kind }) => `${action} by ${actor_kind}`),
+        .map(
+          ({ action, actor_kind, actor_id }) =>
+            `${action} by ${actor_kind === 'operator' ? actor_id : actor_kind}`,
+        ),
 
     /** Events about it. */
     events: async (id: string) =>

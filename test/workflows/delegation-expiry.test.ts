@@ -92,7 +92,7 @@ describe('delegationExpiry', () => {
     expect(await engine.endOf(one.id)).toEqual({ status: 'revoked' });
     expect(await engine.lines(one.id)).toEqual([
       'delegation.created by application',
-      'delegation.revoked by operator',
+      `delegation.revoked by ${engine.client.options.identity}`,
     ]);
     expect(await engine.events(one.id)).toMatchObject([
       { type: 'admin.delegation.revoked', data: { delegation_id: one.id } },

@@ -41,12 +41,17 @@ async function replayed(answer: (deliveryId: string) => Promise<number>) {
   return { delivery, path, workflow: engine.workflow(delivery, 1) };
 }
 
+/** The identity that the tests' client gives to Temporal. */
+const me = engine.client.options.identity;
+
 const auditOf = async (id: string) =>
   (
-    await engine.database.query<{ action: string; actor_kind: string; data: { reason?: string } }>(
-      'SELECT action, actor_kind, data FROM audit_log WHERE target_id = $1 ORDER BY id',
-      [id],
-    )
+    await engine.database.query<{
+      action: string;
+      actor_kind: string;
+      actor_id: string | null;
+      data: { reason?: string };
+    }>('SELECT action, actor_kind, actor_id, data FROM audit_log WHERE target_id = $1 ORDER BY id', [id])
   ).rows;
 
 describe("Temporal's cancellation, the button of its UI", () => {
@@ -64,6 +69,7 @@ describe("Temporal's cancellation, the button of its UI", () => {
       {
         action: 'webhook.delivery.canceled',
         actor_kind: 'operator',
+        actor_id: me,
         data: { reason: 'canceled in Temporal' },
       },
     ]);
@@ -108,6 +114,7 @@ describe('an operator', () => {
       {
         action: 'webhook.delivery.retried',
         actor_kind: 'operator',
+        actor_id: me,
         data: { reason: 'the receiver is mended' },
       },
     ]);
@@ -121,7 +128,11 @@ describe('an operator', () => {
     expect((await engine.delivery(delivery)).status).toBe('canceled');
     expect(engine.receiver.of(path)).toHaveLength(1);
     const [entry] = await auditOf(delivery);
-    expect(entry).toMatchObject({ action: 'webhook.delivery.canceled', actor_kind: 'operator' });
+    expect(entry).toMatchObject({
+      action: 'webhook.delivery.canceled',
+      actor_kind: 'operator',
+      actor_id: me,
+    });
     expect(entry?.data).not.toHaveProperty('reason');
   });
 
@@ -144,9 +155,10 @@ describe('an operator', () => {
       {
         action: 'webhook.delivery.retried',
         actor_kind: 'operator',
+        actor_id: me,
         data: { reason: 'the receiver is mended' },
       },
-      { action: 'webhook.delivery.canceled', actor_kind: 'operator' },
+      { action: 'webhook.delivery.canceled', actor_kind: 'operator', actor_id: me },
     ]);
   });
 

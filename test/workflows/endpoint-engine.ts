@@ -76,9 +76,11 @@ export async function createEndpointEngine(surroundings: EngineSurroundings = {}
       return rows.map(({ body }) => JSON.parse(body.toString()).data);
     },
 
-    auditOf: async (action: string): Promise<{ actor_kind: string; data: unknown }[]> => {
-      const { rows } = await database.query<{ actor_kind: string; data: unknown }>(
-        'SELECT actor_kind, data FROM audit_log WHERE tenant_id = $1 AND action = $2 ORDER BY id',
+    auditOf: async (
+      action: string,
+    ): Promise<{ actor_kind: string; actor_id: string | null; data: unknown }[]> => {
+      const { rows } = await database.query<{ actor_kind: string; actor_id: string | null; data: unknown }>(
+        'SELECT actor_kind, actor_id, data FROM audit_log WHERE tenant_id = $1 AND action = $2 ORDER BY id',
         [context.tenant.id, action],
       );
       return rows;

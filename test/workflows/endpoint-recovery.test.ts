@@ -62,7 +62,7 @@ describe('an endpoint in trouble has an actor that', () => {
     expect(await engine.endOf(id)).toMatchObject({ state: 'open' });
     expect(await engine.endpoint(id)).toMatchObject({ state: 'open', failing_since: null, watched: false });
     expect(await engine.auditOf('webhook.endpoint.probed')).toContainEqual(
-      expect.objectContaining({ actor_kind: 'operator' }),
+      expect.objectContaining({ actor_kind: 'operator', actor_id: engine.client.options.identity }),
     );
   });
 
@@ -126,7 +126,11 @@ describe('an endpoint in trouble has an actor that', () => {
     expect(first?.at ?? 0).toBeGreaterThanOrEqual(held);
     await engine.endOf(id);
     expect(await engine.auditOf('webhook.endpoint.held')).toContainEqual(
-      expect.objectContaining({ actor_kind: 'operator', data: { seconds: 2 } }),
+      expect.objectContaining({
+        actor_kind: 'operator',
+        actor_id: engine.client.options.identity,
+        data: { seconds: 2 },
+      }),
     );
   });
 

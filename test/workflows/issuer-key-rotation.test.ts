@@ -84,6 +84,7 @@ describe('with everything there', () => {
     expect(answer).toMatchObject({ signing: { kid: next?.kid } });
     expect((await auditOf(context)).find(({ action }) => action === 'issuer.key.rotated')).toMatchObject({
       actor_kind: 'operator',
+      actor_id: engine.client.options.identity,
       target_id: next?.kid,
       data: { reason: 'drill' },
     });
@@ -113,6 +114,7 @@ describe('with everything there', () => {
     expect(answer).toMatchObject({ signing: { kid: next?.kid }, revoked: [kid] });
     expect((await auditOf(context)).find(({ action }) => action === 'issuer.key.revoked')).toMatchObject({
       actor_kind: 'operator',
+      actor_id: engine.client.options.identity,
       target_id: kid,
       data: { reason: 'stolen' },
     });

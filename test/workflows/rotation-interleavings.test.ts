@@ -46,7 +46,7 @@ async function run(groups: readonly (readonly Step[])[]): Promise<void> {
     revokeOld: () => rooms.keys.revoke(context, agent.id, oldKey.id),
     revokeNew: () => rooms.keys.revoke(context, agent.id, newKey.id),
     cancel: () => rooms.rotations.cancel(context, agent.id, rotation.id),
-    cancelByOperator: () => rooms.rotations.cancelByOperator(name, 'by phone'),
+    cancelByOperator: () => rooms.rotations.cancelByOperator(name, { reason: 'by phone' }),
     beginAnother: () =>
       rooms.rotations.begin(context, agent.id, {
         oldKeyId: oldKey.id,

@@ -1,13 +1,13 @@
 // Marks overdue challenges as expired and writes their number to the audit log. Requests do not depend on it, because
 // they compare the expiry time of their challenge.
 
-import { type AuditActor, serviceContext } from '../../audit/audit.ts';
+import { type AuditActor, type OperatorRequest, serviceContext } from '../../audit/audit.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import { bindUseCases } from '../../platform/use-cases.ts';
 import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import * as store from './challenge-expiry.store.ts';
-import type { Bucket, OperatorRequest, SettleResult, SweepResult } from './challenge-expiry.ts';
+import type { Bucket, SettleResult, SweepResult } from './challenge-expiry.ts';
 
 /** `heartbeat` reports that a sweep is running, `signal` aborts the sweep. */
 export type Pulse = { readonly heartbeat: () => void; readonly signal: AbortSignal };
@@ -99,7 +99,7 @@ function settleChunk(
     const counts = await store.takeCounts(unit, endsAt, tenants);
     if (counts === null) return undefined;
     const requestId = newId();
-    const actor: AuditActor = { kind: asked === undefined ? 'service' : 'operator' };
+    const actor: AuditActor = asked === undefined ? { kind: 'service' } : { kind: 'operator', id: asked.by };
     const reason = asked?.reason ? { reason: asked.reason } : {};
     const target = { type: 'challenge_expiry', id: name };
     const describe = ({ tenantId, expired }: store.ExpiredCount) => {

@@ -21,10 +21,10 @@ export type ExpiryInput = Bucket & {
   /** The last task changes no search attribute. Runs that 0.1.0 began have no such member. */
   readonly quietEnd?: boolean | undefined;
   readonly expired?: number | undefined;
-  readonly asked?: OperatorRequest | undefined;
+  readonly asked?: SweepRequest | undefined;
 };
 
-export type OperatorRequest = { readonly reason: string | null };
+export type SweepRequest = { readonly reason: string | null };
 
 /**
  * Returns the bucket that contains a time, and the next bucket.

@@ -1,7 +1,7 @@
 // Records that delegations have expired. Each step is decided from the row in Postgres, so a repeated, late or needless
 // request does no harm. Tokens do not depend on it, because their checks compare the expiry time.
 
-import { operatorContext, serviceContext, succeeded } from '../../audit/audit.ts';
+import { type OperatorRequest, operatorContext, serviceContext, succeeded } from '../../audit/audit.ts';
 import type { TenantService } from '../../identity/tenants/tenant.service.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
@@ -89,17 +89,18 @@ async function expire(
 
 /**
  * Revokes a delegation for an operator, who requested it through the delegation's workflow.
- * @param reason stored with the delegation and in the audit log
+ * @param request `reason` is stored with the delegation and in the audit log
  * @throws ServiceError `not_found`, `conflict` for a delegation that is not active
  */
 async function revokeByOperator(
   needs: DelegationExpiryNeeds,
   name: DelegationName,
-  reason?: string | undefined,
+  request: OperatorRequest = {},
 ): Promise<DelegationStanding> {
   const tenant = await needs.tenants.byId(name.tenantId);
   if (tenant === undefined) throw new ServiceError('not_found', { detail: 'There is no such tenant.' });
-  await needs.delegations.revokeActive(operatorContext(tenant, newId()), name.id, reason || undefined);
+  const context = operatorContext(tenant, newId(), request);
+  await needs.delegations.revokeActive(context, name.id, request.reason || undefined);
   return look(needs, name);
 }
 

@@ -2,7 +2,7 @@
 // in Postgres, so a repeated, late or needless request does no harm.
 // docs/decisions/0018-issuer-keys.md
 
-import { operatorContext, serviceContext } from '../../audit/audit.ts';
+import { type OperatorRequest, operatorContext, serviceContext } from '../../audit/audit.ts';
 import type { TenantService } from '../../identity/tenants/tenant.service.ts';
 import type { Tenant } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
@@ -86,9 +86,9 @@ async function perform(needs: IssuerRotationNeeds, name: IssuerName, due: DueSte
 async function rotateByOperator(
   needs: IssuerRotationNeeds,
   name: IssuerName,
-  reason: string | undefined,
+  { by, reason }: OperatorRequest,
 ): Promise<IssuerStanding> {
-  await needs.issuerKeys.rotate(await contextOf(needs, name), { reason, by: 'workflow' });
+  await needs.issuerKeys.rotate(await contextOf(needs, name, by), { reason, by: 'workflow' });
   return look(needs.database, name);
 }
 
@@ -97,9 +97,9 @@ async function revokeByOperator(
   needs: IssuerRotationNeeds,
   name: IssuerName,
   kid: string,
-  reason: string,
+  { by, reason }: OperatorRequest & { readonly reason: string },
 ): Promise<IssuerStanding> {
-  const context = await contextOf(needs, name);
+  const context = await contextOf(needs, name, by);
   const keys = (await needs.issuerKeys.exists(context, kid)) ? needs.issuerKeys : needs.eventKeys;
   await keys.revoke(context, kid, { reason, by: 'workflow' });
   return look(needs.database, name);
@@ -127,10 +127,10 @@ async function performOf(
   await steps[due](transaction, { ...serviceContext(tenant, newId()), tenant }, schedule);
 }
 
-async function contextOf({ tenants }: IssuerRotationNeeds, { tenantId }: IssuerName) {
+async function contextOf({ tenants }: IssuerRotationNeeds, { tenantId }: IssuerName, by: string | undefined) {
   const tenant = await tenants.byId(tenantId);
   if (tenant === undefined) throw new ServiceError('not_found', { detail: 'There is no such tenant.' });
-  return operatorContext(tenant, newId());
+  return operatorContext(tenant, newId(), { by });
 }
 
 const GONE: IssuerStanding = {

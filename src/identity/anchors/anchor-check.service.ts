@@ -1,7 +1,12 @@
 // Checks the proofs of anchors and records the outcomes. Each step is decided from the row in Postgres, so a repeated,
 // late or needless request does no harm. No transaction is open during a check.
 
-import { type AuditContext, operatorContext, serviceContext } from '../../audit/audit.ts';
+import {
+  type AuditContext,
+  type OperatorRequest,
+  operatorContext,
+  serviceContext,
+} from '../../audit/audit.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
@@ -106,13 +111,12 @@ function fail(needs: AnchorCheckNeeds, name: CheckedAnchor): Promise<AnchorStand
 
 /**
  * Makes a check due now because an operator requested it, and writes an audit entry.
- * @param reason for the audit log
  * @throws ServiceError `not_found`; `conflict` when the anchor has ended
  */
 async function requestByOperator(
   { tenants, database, progress }: AnchorCheckNeeds,
   name: CheckedAnchor,
-  reason?: string | undefined,
+  { by, reason }: OperatorRequest = {},
 ): Promise<void> {
   const tenant = await tenants.byId(name.tenantId);
   const found = await store.read(database, name);
@@ -121,7 +125,7 @@ async function requestByOperator(
   await database.transaction({}, async (transaction) => {
     if (!(await store.request(transaction, name, { atOnce: true })))
       throw new ServiceError('conflict', { detail: 'The anchor has ended.' });
-    const context = operatorContext(tenant, newId());
+    const context = operatorContext(tenant, newId(), { by });
     await progress.tell(
       transaction,
       context,

@@ -2,7 +2,7 @@
 // later steps.
 
 import { buildRotationProofPayload } from '../../../packages/agent/src/payloads.ts';
-import { operatorContext } from '../../audit/audit.ts';
+import { type OperatorRequest, operatorContext } from '../../audit/audit.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import type { PublicKey } from '../../platform/crypto/public-key.ts';
 import { fingerprint } from '../../platform/crypto/public-key.ts';
@@ -176,7 +176,7 @@ function cancel(
 async function cancelByOperator(
   needs: RotationNeeds,
   { tenantId, keyId }: SwitchedKey,
-  reason?: string | undefined,
+  { by, reason }: OperatorRequest = {},
 ): Promise<KeyRotation> {
   const tenant = await needs.tenants.byId(tenantId);
   const found = await store.readCase(needs.database, { tenantId, keyId });
@@ -184,7 +184,7 @@ async function cancelByOperator(
     throw new ServiceError('not_found', { detail: 'The key has no rotation.' });
   return cancel(
     needs,
-    operatorContext(tenant, newId()),
+    operatorContext(tenant, newId(), { by }),
     found.agentId,
     found.rotation.id,
     reason,

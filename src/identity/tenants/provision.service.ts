@@ -48,7 +48,7 @@ export function createProvisionService({
           throw new ServiceError('invalid_request', { detail: KEY_NEEDED });
         const tenant = toTenant(await tenants.create(input, { transaction }));
         const { application, clientSecret } = await applications.create(
-          operatorContext(tenant, newId(), transaction),
+          operatorContext(tenant, newId(), { transaction }),
           { name: 'First application', scopes: APPLICATION_SCOPES, grantTypes: GRANT_TYPES, jwks },
         );
         return {

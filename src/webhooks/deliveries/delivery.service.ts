@@ -1,6 +1,6 @@
 // Lists, retries and cancels deliveries for tenants and operators. The relay and the workflow make the attempts.
 
-import { type AuditContext, serviceContext } from '../../audit/audit.ts';
+import { type AuditContext, type OperatorRequest, serviceContext } from '../../audit/audit.ts';
 import type { Principal, RequestContext } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
@@ -159,9 +159,12 @@ async function operate(
   needs: DeliveryTools,
   { tenantId, id, generation }: OperatedDelivery,
   step: DeliveryStep,
-  reason?: string | undefined,
+  { by, reason }: OperatorRequest = {},
 ): Promise<void> {
-  const actor = { ...serviceContext({ id: tenantId }, newId()), actor: { kind: 'operator' } as const };
+  const actor = {
+    ...serviceContext({ id: tenantId }, newId()),
+    actor: { kind: 'operator', id: by } as const,
+  };
   await change(needs, actor, { id, generation, reason }, step);
 }
 

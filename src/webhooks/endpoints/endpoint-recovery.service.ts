@@ -1,7 +1,7 @@
 // The steps of the workflow endpointRecovery: warnings, deactivation, and the actions of an operator. The row decides
 // whether a step is due, so a repeated or late step does nothing. Endpoints open without this workflow.
 
-import { operatorContext, serviceContext } from '../../audit/audit.ts';
+import { type OperatorRequest, operatorContext, serviceContext } from '../../audit/audit.ts';
 import type { TenantService } from '../../identity/tenants/tenant.service.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
@@ -143,6 +143,7 @@ async function operate(
   needs: EndpointRecoveryNeeds,
   name: EndpointName,
   step: OperatorStep,
+  request: OperatorRequest = {},
 ): Promise<EndpointStanding> {
   const tenant = await needs.tenants.byId(name.tenantId);
   if (tenant === undefined) throw new ServiceError('not_found', { detail: 'There is no such endpoint.' });
@@ -153,7 +154,7 @@ async function operate(
       });
     const target = { type: 'subscription', id: name.subscriptionId };
     const data = step.kind === 'hold' ? { seconds: step.seconds } : {};
-    await needs.records.write(transaction, operatorContext(tenant, newId()), {
+    await needs.records.write(transaction, operatorContext(tenant, newId(), request), {
       audit: [{ action: AUDITED[step.kind], outcome: 'success', target, data }],
     });
     // The read below notes the endpoint as watched, so its workflow must run.

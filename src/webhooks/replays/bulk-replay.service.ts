@@ -1,6 +1,6 @@
 // Begins, reads and cancels bulk replays for people. Their steps are in bulk-replay-steps.service.ts.
 
-import { type AuditContext, serviceContext } from '../../audit/audit.ts';
+import { type AuditContext, type OperatorRequest, serviceContext } from '../../audit/audit.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
@@ -172,13 +172,13 @@ async function describe(
 function cancelByOperator(
   needs: BulkReplayNeeds,
   name: BulkReplayName,
-  reason: string | undefined,
+  { by, reason }: OperatorRequest,
 ): Promise<BulkReplay> {
   return needs.database.transaction({}, (transaction) =>
     cancel(
       needs,
       transaction,
-      { ...serviceContext({ id: name.tenantId }, newId()), actor: { kind: 'operator' } },
+      { ...serviceContext({ id: name.tenantId }, newId()), actor: { kind: 'operator', id: by } },
       name,
       reason,
     ),

@@ -120,7 +120,7 @@ describe('event keys', () => {
     await ensure();
     const before = (await kidOf()) ?? '';
     const name = { tenantId: context.tenant.id };
-    await accounts.issuerRotation.revokeByOperator(name, before, 'asked by phone');
+    await accounts.issuerRotation.revokeByOperator(name, before, { reason: 'asked by phone' });
     expect(await published()).not.toContain(before);
   });
 });
