@@ -100,6 +100,19 @@ describe('a session', () => {
     expect(agents.status).toBe(200);
   });
 
+  it('gets what its application got later, and ends with its secret, which the list shows', async () => {
+    const application = await makeApplication();
+    const path = `/api/v1/applications/${application.client_id}`;
+    const cookie = await begin(application);
+    expect((await tokenBy(cookie)).body.scope).toBe('agents:read');
+    const wider = { scopes: ['agents:read', 'webhooks:read'] };
+    const { body } = await owner.send('PATCH', path, wider);
+    expect((await tokenBy(cookie)).body.scope).toBe('agents:read webhooks:read');
+    expect(body.secrets).toHaveLength(1);
+    await owner.send('DELETE', `${path}/secrets/${body.secrets[0].id}`);
+    expect((await tokenBy(cookie)).status).toBe(401);
+  });
+
   it('begins with the code of a link, once', async () => {
     const code = await makeCode(owner);
     const cookie = await begin({ code });

@@ -101,6 +101,22 @@ describe('a credential that was granted while the agent was weak stands in a lis
     expect((await rooms.applications.get(admin, made.application.id)).secrets).toHaveLength(1);
   });
 
+  it('a secret of an application without an agent gets what its application got, and stands in its list', async () => {
+    const made = await rooms.applications.create(weak, { name: 'y', scopes: ['agents:read'] });
+    const { id } = made.application;
+    const { secret } = await rooms.applications.addSecret(weak, id);
+    await rooms.applications.update(admin, id, { scopes: ['agents:read', 'wallet:sign'] });
+    const get = () => requestToken(basic(id, made.clientSecret), { grant_type: 'client_credentials' });
+    expect(await get()).toMatchObject({ sub: id, scope: 'agents:read wallet:sign' });
+    const { secrets } = await rooms.applications.get(admin, id);
+    expect(secrets.map((listed) => listed.id)).toEqual([secret.id, expect.any(String)]);
+    await expect(rooms.applications.addSecret(weak, id)).rejects.toMatchObject({ code: 'conflict' });
+    await rooms.applications.removeSecret(admin, id, secret.id);
+    await expect(rooms.applications.addSecret(weak, id)).rejects.toMatchObject({
+      code: 'insufficient_scope',
+    });
+  });
+
   it('a delegation has its scopes and, where it names one, its audience', async () => {
     const { agent, key } = await newAgent();
     const user = await world.newUser();
