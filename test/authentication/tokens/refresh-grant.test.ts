@@ -241,7 +241,10 @@ describe('a second use of a refresh token', () => {
     const issued = answers.filter((answer) => typeof answer !== 'string');
     expect(new Set(issued.map((answer) => answer.refresh_token)).size).toBe(1);
     expect(new Set(issued.map((answer) => answer.access_token)).size).toBe(4);
-    expect(answers.filter((answer) => answer === 'invalid_grant')).toHaveLength(96);
+    const refusals = answers.filter((answer) => typeof answer === 'string');
+    expect(refusals).toHaveLength(96);
+    // A use that waits for 8 s is answered 503: on a busy machine the last ones are.
+    for (const code of refusals) expect(['invalid_grant', 'temporarily_unavailable']).toContain(code);
     expect(await reuses(context)).toEqual({ events: 0, audit: 0 });
     const [first] = issued;
     expect(await codeOf(rooms.tokens.verifyAccessToken(context.tenant, first?.access_token ?? ''))).toBe(
