@@ -9,6 +9,7 @@ import { connect, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { findFreePort } from '#dist/src/app/local/ports.js';
+import { GUARD_KINDS, measureGuardKinds } from './abuse-guard.mjs';
 import { KINDS, MANNERS, openParty, subscribe } from './abuse-kinds.mjs';
 import { percentile } from './delivery-load.mjs';
 import { prepareDatabase } from './prepare-database.mjs';
@@ -25,6 +26,9 @@ const PAUSE = 10;
 /** Requests that are sent together on one connection. */
 const BURST = 200;
 
+/** The kinds of abuse. */
+export const ABUSES = [...Object.keys(KINDS), ...Object.keys(GUARD_KINDS)];
+
 /** What a tenant needs that only wants to go on. */
 const QUIET = ['key set', 'tokens', 'challenges', 'lists of agents', 'changes of one agent'];
 
@@ -36,8 +40,11 @@ if (process.send !== undefined && process.argv[2] === ORDERS) serveOrders();
  * @returns for each kind of abuse: p50 and p99 (ms) of the quiet tenant, their ratio to alone, what the other one was
  *   answered, the CPU of the process for each of these answers (ms), and its memory afterwards (MiB)
  */
-export async function measureAbuse({ seconds, connections, kinds = Object.keys(KINDS), apart, profile }) {
+export async function measureAbuse({ seconds, connections, kinds: named = ABUSES, apart, profile }) {
   const options = { seconds, connections, apart, profile };
+  const [guarded, kinds] = [true, false].map((isGuard) =>
+    named.filter((kind) => kind in GUARD_KINDS === isGuard),
+  );
   const fanned = kinds.filter((kind) => MANNERS[kind]?.subscriptions !== undefined);
   const [near, others] = [true, false].map((here) =>
     kinds.filter((kind) => !fanned.includes(kind) && !!MANNERS[kind]?.asksHere === here),
@@ -52,6 +59,8 @@ export async function measureAbuse({ seconds, connections, kinds = Object.keys(K
     measured.push(
       await measureKinds({ ...options, kinds: [kind], nodeEnv: 'production', quietOnes: [kind] }),
     );
+  // Their ratios are to what a guard takes alone.
+  if (guarded.length > 0) measured.push(await measureGuardKinds({ seconds, kinds: guarded }));
   return { alone: measured[0].alone, rows: Object.assign({}, ...measured.map(({ rows }) => rows)) };
 }
 

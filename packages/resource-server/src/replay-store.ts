@@ -11,9 +11,6 @@ export type ReplayStore = {
   use(key: string, expiresAt: number, jkt?: string): boolean | Promise<boolean>;
 };
 
-/** One key's part of the proofs, where half of them are used: a client leaves room for the others. */
-const SHARE = 1 / 100;
-
 /** A key of proofs, and how many of those that are remembered are by it. */
 type Prover = { readonly jkt: string; proofs: number };
 
@@ -21,8 +18,8 @@ type Use = { readonly expiresAt: number; readonly prover: Prover };
 
 /**
  * Creates a store for a single process. When it is full of proofs that could still be replayed it throws, so that the
- * request is refused: a proof that is forgotten could be used again. Only holders of valid tokens add to it, and from
- * half of it on a key that has more than a hundredth is refused, alone.
+ * request is refused: a proof that is forgotten could be used again. Only holders of valid tokens add to it, and a key
+ * has at most as many as there is room for: one that takes all it can leaves half, and a quarter to the next one.
  * @param options.limit proofs at most @param options.now milliseconds since 1970
  */
 export function createMemoryReplayStore({
@@ -34,8 +31,8 @@ export function createMemoryReplayStore({
 } = {}): ReplayStore & { readonly size: number } {
   const used = new Map<string, Use>();
   const provers = new Map<string, Prover>();
-  const share = Math.max(1, Math.floor(limit * SHARE));
   let forgottenUntil = Number.NEGATIVE_INFINITY;
+  let searchedAt = Number.NaN;
 
   const forget = (key: string, { expiresAt, prover }: Use): void => {
     used.delete(key);
@@ -51,15 +48,15 @@ export function createMemoryReplayStore({
     }
   };
 
+  /** In their order most are gone already; the others are searched once in each second of their times. */
   const forgetAll = (time: number): void => {
+    const second = Math.floor(time);
+    if (second === searchedAt) return;
+    searchedAt = second;
     for (const [key, use] of used) if (use.expiresAt < time) forget(key, use);
   };
 
-  const whyFull = (jkt: string): string | undefined => {
-    if (used.size >= limit) return `${limit} proofs are remembered, and none has expired`;
-    if (used.size < limit / 2 || (provers.get(jkt)?.proofs ?? 0) < share) return undefined;
-    return `half of ${limit} proofs are remembered, and ${share} or more by this key`;
-  };
+  const isFullFor = (jkt: string): boolean => (provers.get(jkt)?.proofs ?? 0) >= limit - used.size;
 
   return {
     use: (key, expiresAt, jkt = key) => {
@@ -67,9 +64,11 @@ export function createMemoryReplayStore({
       forgetOldest(time);
       // A clock that was set back makes proofs recent again that are forgotten.
       if (used.has(key) || expiresAt <= forgottenUntil) return false;
-      if (whyFull(jkt) !== undefined) forgetAll(time);
-      const reason = whyFull(jkt);
-      if (reason !== undefined) throw new Error(reason);
+      if (isFullFor(jkt)) forgetAll(time);
+      if (isFullFor(jkt))
+        throw new Error(
+          `of ${limit} proofs ${used.size} are remembered, and no fewer by this key than are free`,
+        );
       const prover = provers.get(jkt) ?? { jkt, proofs: 0 };
       prover.proofs += 1;
       provers.set(jkt, prover);

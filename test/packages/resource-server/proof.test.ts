@@ -1,5 +1,5 @@
 // DPoP proofs: for each rule a proof that this rule alone refuses; replays, nonces, the store.
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { createGuard } from '../../../packages/resource-server/src/guard.ts';
 import {
   PROOF_CHECKS,
@@ -198,21 +198,50 @@ describe('the store in memory', () => {
     expect(store.size).toBe(3);
   });
 
-  it('refuses a key that has used its share of what is left, and no other key', () => {
+  it('gives half of itself to a key that takes all it can, half of the rest to the next, and refuses no other', () => {
     const store = createMemoryReplayStore({ limit: 400, now: () => time });
     let number = 0;
     const use = (jkt: string) => {
       number += 1;
       return store.use(`proof ${number}`, NOW + 70, jkt);
     };
-    for (let n = 0; n < 200; n += 1) expect(use('greedy')).toBe(true);
-    expect(() => use('greedy')).toThrow(/by this key/);
-    for (const honest of ['a', 'b', 'c']) for (let n = 0; n < 4; n += 1) expect(use(honest)).toBe(true);
-    expect(() => use('a')).toThrow(/by this key/);
-    expect(() => use('greedy')).toThrow(/by this key/);
+    for (const [jkt, most] of [
+      ['greedy', 200],
+      ['busy', 100],
+      ['third', 50],
+    ] as const) {
+      for (let n = 0; n < most; n += 1) expect(use(jkt)).toBe(true);
+      expect(() => use(jkt)).toThrow(/by this key/);
+    }
+    expect(use('calm')).toBe(true);
+    for (const jkt of ['greedy', 'busy', 'third']) expect(() => use(jkt)).toThrow(/by this key/);
     time += 71_000;
     for (let n = 0; n < 100; n += 1) expect(store.use(`later ${n}`, NOW + 141, 'greedy')).toBe(true);
     expect(store.size).toBe(100);
+  });
+
+  it('does not search all proofs for each one that it refuses', () => {
+    let reads = 0;
+    const store = createMemoryReplayStore({ limit: 4_000, now: () => time });
+    const rememberOne = (n: number) => store.use(`proof ${n}`, NOW + 70, 'greedy');
+    for (let n = 0; n < 2_000; n += 1) expect(rememberOne(n)).toBe(true);
+    const iterate = Map.prototype[Symbol.iterator];
+    vi.spyOn(Map.prototype, Symbol.iterator).mockImplementation(function (this: Map<unknown, unknown>) {
+      const pairs = iterate.call(this);
+      const next = pairs.next.bind(pairs);
+      return Object.assign(pairs, {
+        next: () => {
+          reads += 1;
+          return next();
+        },
+      });
+    });
+    try {
+      for (let n = 0; n < 100; n += 1) expect(() => rememberOne(2_000 + n)).toThrow(/by this key/);
+    } finally {
+      vi.restoreAllMocks();
+    }
+    expect(reads).toBeLessThan(3 * 2_000);
   });
 
   it('lets others prove beside a client that sends proofs without end', async () => {
