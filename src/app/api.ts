@@ -15,7 +15,6 @@ import { explainListen } from './local/ports.ts';
 import { measureProcess, probeDatabase, serveOperations } from './operations-port.ts';
 import {
   createStartChecks,
-  leave,
   refuseForeignMasterKey,
   refuseMovedTenants,
   refusePooler,
@@ -44,7 +43,8 @@ export async function runApi(config: Config): Promise<void> {
       await refuseForeignMasterKey(api);
       await refuseMovedTenants(api);
     },
-    onRefused: (error) => leave(error, logger),
+    log: platform.log,
+    logger,
   });
   // The API also starts without its database. It is then not ready, and answers 503 until the database is back.
   await checks.begin();

@@ -4,6 +4,7 @@ import { ConfigError } from '../platform/config.ts';
 import type { Database } from '../platform/database/database.ts';
 import { sqlState } from '../platform/database/errors.ts';
 import { ServiceError } from '../platform/errors/service-error.ts';
+import { type Log, reasonOf } from '../platform/logging.ts';
 import type { wireApi } from './wiring/api.ts';
 
 /** SQLSTATE of a missing table, column or function: the migration has not run yet. */
@@ -14,16 +15,21 @@ const PAUSE = 1_000;
 
 type Api = ReturnType<typeof wireApi>;
 
-type StartChecksNeeds = { check: () => Promise<void>; onRefused: (error: unknown) => void };
+type StartChecksNeeds = {
+  check: () => Promise<void>;
+  log: Pick<Log, 'warn'>;
+  logger: Pick<Logger, 'fatal' | 'error'>;
+};
 
 /**
  * Repeats a check until it has passed.
  * @param check throws ConfigError when the settings do not fit
- * @param onRefused receives the ConfigError of a later try
+ * @param log gets a line for a try that came too early
+ * @param logger gets the error of a later try; a ConfigError ends the process
  * @returns `begin`, the first try, which throws unless the database does not answer or is not migrated yet; `passed`,
  *   which tries again until the check has passed once; `keepTrying`, which calls `passed` each second until then
  */
-export function createStartChecks({ check, onRefused }: StartChecksNeeds) {
+export function createStartChecks({ check, log, logger }: StartChecksNeeds) {
   let hasPassed = false;
   let trying: Promise<void> | undefined;
 
@@ -33,13 +39,17 @@ export function createStartChecks({ check, onRefused }: StartChecksNeeds) {
       hasPassed = true;
     } catch (error) {
       if (!isTooEarly(error)) throw error;
+      log.warn(
+        { event: 'start_check.too_early', reason: reasonOf(error) },
+        'the database does not answer, or is not migrated yet: not ready until then; trying again',
+      );
     }
   }
 
   const passed = async (): Promise<boolean> => {
     if (hasPassed) return true;
     trying ??= begin()
-      .catch(onRefused)
+      .catch((error) => leave(error, logger))
       .finally(() => {
         trying = undefined;
       });
@@ -59,7 +69,7 @@ export function createStartChecks({ check, onRefused }: StartChecksNeeds) {
 }
 
 /** Ends a process that already serves, because only a changed setting can repair the fault. */
-export function leave(error: unknown, logger: Pick<Logger, 'fatal' | 'error'>): void {
+function leave(error: unknown, logger: Pick<Logger, 'fatal' | 'error'>): void {
   if (error instanceof ConfigError) {
     logger.fatal({ event: 'start_check.refused' }, error.message);
     process.exit(2);

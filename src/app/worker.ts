@@ -9,8 +9,8 @@ import { openPlatform, type Platform } from '../platform/platform.ts';
 import { announceReady, onStop } from '../platform/process/part-protocol.ts';
 import { releaseStartupMemory } from '../platform/process/startup-memory.ts';
 import {
-  awaitNamespace,
   connectNatively,
+  createLateClient,
   createTemporalClient,
   probeTemporal,
 } from '../platform/temporal/client.ts';
@@ -21,10 +21,15 @@ import { installTemporalRuntime, type LogEntry, openDeliveryWorker } from '../pl
 import { readCurrentBuild, warnUnlessCurrent, workerVersionOf } from '../platform/temporal/worker-version.ts';
 import { createWorkflowMetrics } from '../platform/temporal/workflow.metrics.ts';
 import { openTracing } from '../platform/tracing/open-tracing.ts';
+import type { Tracing } from '../platform/tracing/tracing.ts';
+import { within } from '../platform/within.ts';
 import { findFreePort } from './local/ports.ts';
 import { measureProcess, probeDatabase, serveOperations } from './operations-port.ts';
-import { createStartChecks, leave, refuseForeignMasterKey, refusePooler } from './start-checks.ts';
-import { measureStanding, wireWorkerLoops, wireWorkerRooms } from './wiring/worker.ts';
+import { createStartChecks, refuseForeignMasterKey, refusePooler } from './start-checks.ts';
+import { measureStanding, type WorkerRooms, wireWorkerLoops, wireWorkerRooms } from './wiring/worker.ts';
+
+/** Milliseconds for which a starting relay waits for Temporal. */
+const TEMPORAL_PATIENCE = 2_000;
 
 /** Runs until it is stopped, then waits for the attempts under way. */
 export async function runWorker(config: Config): Promise<void> {
@@ -39,7 +44,8 @@ export async function runWorker(config: Config): Promise<void> {
       await refuseUnreleasedDatabase(database);
       await refuseForeignMasterKey(rooms);
     },
-    onRefused: (error) => leave(error, logger),
+    log: platform.log,
+    logger,
   });
   await checks.begin();
   const ending = new AbortController();
@@ -55,25 +61,13 @@ export async function runWorker(config: Config): Promise<void> {
     install: (metrics) => installTemporalRuntime(logOfSdk(platform), 'WARN', metrics),
     findPort: findFreePort,
   });
-  const { namespace } = config.temporal;
-  const opened = await openDeliveryWorker(() => connect(config, logger, ending.signal), {
-    namespace,
-    taskQueues: TASK_QUEUES,
-    version: workerVersionOf(config),
-    sinks: createWorkflowMetrics({ registry, types: WORKFLOW_TYPES }),
-    tracing,
-    activities: rooms.activities,
-  }).catch((error: unknown) => {
-    if (!ending.signal.aborted) throw error;
-  });
-  if (opened === undefined) return;
-  const { connection, worker } = opened;
-  const client = createTemporalClient(connection, { namespace });
+  const opening = openTemporal(platform, rooms, tracing, ending.signal);
+  const client = createLateClient(opening);
   const loops = wireWorkerLoops(platform, rooms, client);
 
   const readiness = async () => {
     const [temporal, ping] = await Promise.allSettled([
-      probeTemporal(connection, config.temporal),
+      probeTemporal(client),
       answerInTime(probeDatabase(platform)),
     ]);
     const connected = temporal.status === 'fulfilled' && temporal.value;
@@ -89,55 +83,69 @@ export async function runWorker(config: Config): Promise<void> {
   measureStanding(platform, rooms);
   const metrics = createMergedMetrics({ registry, address });
   const operations = await serveOperations(config, { part: 'the worker', readiness, metrics });
-
-  const running = worker.run();
-  if (config.workerBuildId !== undefined)
-    warnUnlessCurrent(readCurrentBuild({ connection, namespace }), config.workerBuildId, logger);
   // Also when no port serves readiness.
   checks.keepTrying();
+  // First attempts need no workflows, and wait for them only where Temporal answers as usual.
+  await within(TEMPORAL_PATIENCE, opening, () => undefined);
   const relaying = await loops.relay.start();
-  const sweeping = loops.sweep.start();
-  const listening = loops.silence.start();
-  const comparing = clocks.start();
+  const { sweep, silence, sealer, hourCounter, adoption } = loops;
+  const running = [sweep, silence, clocks, sealer, hourCounter, adoption].map((loop) => loop.start());
   const keeping = keeper.start();
-  const background = [loops.sealer, loops.hourCounter, loops.adoption].map((loop) => loop.start());
-  const telling = loops.runner.start();
-  const expiring = loops.expiryKeeper.start();
-  const scheduling = keepSchedules({ client, onFailure: (error) => warnOfSchedule(error, logger) });
+  let opened: Awaited<typeof opening>;
+  let working: Promise<void> | undefined;
   steps.push(
     // Concurrently, so that no loop keeps running while another waits for a missing answer.
-    () =>
-      Promise.all(
-        [relaying, scheduling, expiring, sweeping, telling, listening, comparing, ...background].map((loop) =>
-          loop.stop(),
-        ),
-      ),
-    () => worker.shutdown(),
-    () => running,
-    () => Promise.allSettled([rooms.close(), connection.close(), tracing.close(), keeping.stop()]),
+    () => Promise.all([relaying, ...running].map((loop) => loop.stop())),
+    () => opened?.worker.shutdown(),
+    () => working,
+    () => Promise.allSettled([rooms.close(), opened?.connection.close(), tracing.close(), keeping.stop()]),
     () => operations.close(),
+  );
+  opened = await opening;
+  if (opened === undefined || ending.signal.aborted) return;
+  working = opened.worker.run();
+  const { namespace } = config.temporal;
+  if (config.workerBuildId !== undefined)
+    warnUnlessCurrent(readCurrentBuild({ ...opened, namespace }), config.workerBuildId, logger);
+  running.push(
+    loops.runner.start(),
+    loops.expiryKeeper.start(),
+    keepSchedules({ client, onFailure: (error) => warnOfSchedule(error, logger) }),
   );
   logger.info({ event: 'worker.ready' }, 'the worker is ready');
   await releaseStartupMemory();
   announceReady();
   // The failure of the worker ends this process; its supervisor starts another.
-  await running;
+  await working;
 }
 
-/** Waits for Temporal and for the namespace, until the signal. */
-async function connect(config: Config, logger: Logger, signal: AbortSignal) {
+/** Makes the workers of Temporal as soon as it answers for the namespace. @returns undefined after the signal */
+async function openTemporal(
+  { config, registry, log }: Platform,
+  { activities }: Pick<WorkerRooms, 'activities'>,
+  tracing: Tracing,
+  signal: AbortSignal,
+) {
   const { namespace } = config.temporal;
-  const waiting = {
-    signal,
-    onFailure: () =>
-      logger.warn(
-        { event: 'temporal.unreachable', namespace },
-        'Temporal does not answer for the namespace; trying again',
-      ),
-  };
-  const opened = await connectNatively(config.temporal, waiting);
-  await awaitNamespace(opened, config.temporal, waiting);
-  return opened;
+  const onFailure = () =>
+    log.warn(
+      { event: 'temporal.unreachable', namespace },
+      'Temporal does not answer for the namespace; first attempts are made, and workflows wait; trying again',
+    );
+  try {
+    const opened = await openDeliveryWorker(() => connectNatively(config.temporal, { signal, onFailure }), {
+      namespace,
+      taskQueues: TASK_QUEUES,
+      version: workerVersionOf(config),
+      sinks: createWorkflowMetrics({ registry, types: WORKFLOW_TYPES }),
+      tracing,
+      activities,
+    });
+    return { ...opened, client: createTemporalClient(opened.connection, { namespace }) };
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    return undefined;
+  }
 }
 
 function warnOfSchedule(error: unknown, logger: Logger): void {

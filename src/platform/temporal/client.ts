@@ -1,9 +1,10 @@
 // Connects to Temporal: lazily for commands, natively for workers, whose client starts workflows eagerly on the same
 // connection. The API has no connection, and accepts requests without Temporal.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Client, Connection, type ConnectionLike } from '@temporalio/client';
+import { Client, Connection } from '@temporalio/client';
 import type { NativeConnection } from '@temporalio/worker';
 import { connectionOptions, type TemporalSettings } from './connection-options.ts';
+import { askTemporal } from './probe.client.ts';
 
 const CHANNEL = {
   // Milliseconds between two tries to reach a server that is away: gRPC would wait up to two minutes.
@@ -25,33 +26,20 @@ export function createLazyConnection(settings: TemporalSettings): Connection {
 /** `signal` aborts the wait; `onFailure` receives the error of each failed try. */
 type Waiting = { readonly signal?: AbortSignal; readonly onFailure?: (error: unknown) => void };
 
-/** Connects for a worker, and repeats until Temporal answers. */
+/** Connects for a worker, and repeats until Temporal answers for the namespace: a worker cannot be made before that. */
 export async function connectNatively(
-  settings: TemporalSettings,
-  waiting: Waiting = {},
+  settings: TemporalSettings & { readonly namespace: string },
+  { signal, onFailure }: Waiting = {},
 ): Promise<NativeConnection> {
   // Only workers load the native core.
   const worker = await import('@temporalio/worker');
   const options = connectionOptions(settings);
-  return await repeat(() => worker.NativeConnection.connect(options), waiting);
-}
-
-/** Waits until Temporal answers for the namespace. A worker cannot be made before that. */
-export async function awaitNamespace(
-  connection: NativeConnection,
-  settings: { namespace: string },
-  waiting: Waiting = {},
-): Promise<void> {
-  await repeat(async () => {
-    if (!(await probeTemporal(connection, settings))) throw new Error('Temporal does not answer');
-  }, waiting);
-}
-
-async function repeat<Result>(work: () => Promise<Result>, { signal, onFailure }: Waiting): Promise<Result> {
   for (let pause = 250; ; pause = Math.min(pause * 2, 5_000)) {
     signal?.throwIfAborted();
     try {
-      return await work();
+      // The core would say only after many seconds that nobody answers.
+      if (!(await askTemporal(settings))) throw new Error('Temporal does not answer');
+      return await worker.NativeConnection.connect(options);
     } catch (error) {
       onFailure?.(error);
       await sleep(pause, undefined, { signal });
@@ -67,17 +55,33 @@ export function createTemporalClient(
   return new Client({ connection, namespace });
 }
 
+/** Makes a client that can be used before its connection is there: its calls throw until `opening` gives the client. */
+export function createLateClient(opening: Promise<{ readonly client: Client } | undefined>): Client {
+  let client: Client | undefined;
+  opening.then(
+    (opened) => {
+      client = opened?.client;
+    },
+    () => undefined,
+  );
+  const get = (_target: Client, name: string | symbol): unknown => {
+    if (client === undefined) throw new Error('Temporal does not answer');
+    return Reflect.get(client, name);
+  };
+  return new Proxy({} as Client, { get });
+}
+
 /**
- * Checks within a second whether Temporal answers on this connection. A process without one asks by `askTemporal`.
+ * Checks within a second whether Temporal answers this client. A process without one asks by `askTemporal`.
  * @returns false when it does not answer, or does not know the namespace
  */
 export async function probeTemporal(
-  connection: Pick<ConnectionLike, 'withDeadline' | 'workflowService'>,
-  { namespace }: { namespace: string },
+  client: Pick<Client, 'withDeadline' | 'workflowService' | 'options'>,
 ): Promise<boolean> {
   try {
-    await connection.withDeadline(Date.now() + 1_000, () =>
-      connection.workflowService.describeNamespace({ namespace }),
+    const { namespace } = client.options;
+    await client.withDeadline(Date.now() + 1_000, () =>
+      client.workflowService.describeNamespace({ namespace }),
     );
     return true;
   } catch {

@@ -44,7 +44,7 @@ export function wireRelay(
       tracing,
     }),
     silence: createTemporalSilence({
-      probe: () => probeTemporal(client.connection, client.options),
+      probe: () => probeTemporal(client),
       countWaiting,
       onSilence: ({ since, deliveries }) =>
         log.warn(

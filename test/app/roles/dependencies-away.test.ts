@@ -6,11 +6,16 @@ import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import { Connection } from '@temporalio/client';
 import { afterAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
+import { createTemporalClient } from '../../../src/platform/temporal/client.ts';
+import { RETENTION_WORKFLOW } from '../../../src/platform/temporal/names.ts';
 import { ensureNamespace } from '../../../src/platform/temporal/namespace.ts';
 import { createCuttingProxy, ENDS } from '../../setup/cutting-proxy.ts';
+import { makeNamespace } from '../../setup/namespace.ts';
 import { PATIENCE } from '../../setup/patience.ts';
 import { takePort } from '../../setup/ports.ts';
 import { createStallingProxy } from '../../setup/stalling-proxy.ts';
+import { createTcpProxy } from '../../setup/tcp-proxy.ts';
+import { startScriptedReceiver } from '../../workflows/scripted-receiver.ts';
 import { OTHER_KEY, prepareRuns } from './role-runs.ts';
 
 const runs = await prepareRuns();
@@ -36,6 +41,7 @@ describe('a worker that starts before what it needs', () => {
     onTestFinished(proxy.close);
     proxy.stall();
     const { told } = startWorker({ DATABASE_URL: proxy.url });
+    await told('start_check.too_early');
     await told('relay.failed');
     await told('worker.ready');
     proxy.resume();
@@ -68,7 +74,96 @@ describe('a worker that starts before what it needs', () => {
     await ensureNamespace(connection, { namespace });
     await told('worker.ready');
   });
+
+  it('delivers without Temporal, says what is missing, and takes workflows when Temporal comes', async () => {
+    const namespace = await makeNamespace('late-temporal');
+    let isAway = true;
+    const proxy = await createTcpProxy(`http://${inject('temporalAddress')}`, (client, upstream) => {
+      if (isAway) return void client.destroy();
+      client.pipe(upstream);
+      upstream.pipe(client);
+    });
+    onTestFinished(proxy.close);
+    const receiver = await startScriptedReceiver();
+    onTestFinished(receiver.close);
+    receiver.answer('/refused', (_request, count) => ({ status: count === 1 ? 500 : 204 }));
+    const [port, metrics] = [await takePort(), await takePort()];
+    const origin = `http://127.0.0.1:${port}`;
+    const settings = {
+      TEMPORAL_ADDRESS: new URL(proxy.url).host,
+      TEMPORAL_NAMESPACE: namespace,
+      WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
+      LOG_FORMAT: 'json',
+    };
+    const api = run(['api'], { ...settings, PORT: String(port) });
+    onTestFinished(async () => {
+      api.child.kill('SIGTERM');
+      await api.exited;
+    });
+    const { told } = startWorker({ ...settings, METRICS_PORT: String(metrics) });
+    const readiness = async () => {
+      const answer = await fetch(`http://127.0.0.1:${metrics}/readyz`).catch(() => undefined);
+      return { status: answer?.status, ...((await answer?.json()) as object) };
+    };
+    await told('temporal.unreachable');
+    const missing = { status: 'not_ready', database: 'ok', temporal: 'unavailable' };
+    await expect.poll(readiness).toMatchObject(missing);
+
+    const made = run(['tenant', 'create', 'late', '--json'], settings);
+    expect(await made.exited).toBe(0);
+    const ask = await signIn(`${origin}/t/late`, JSON.parse(made.output.stdout));
+    for (const path of ['taken', 'refused'])
+      await ask('webhooks', { url: `${receiver.url}/${path}`, event_types: ['admin.agent.registered'] });
+    await ask('agents', { name: 'Robot' });
+    const count = () => [receiver.of('/taken').length, receiver.of('/refused').length];
+    await expect.poll(count).toEqual([1, 1]);
+    // The workflow of the refused delivery cannot be started.
+    await told('relay.failed');
+    expect(await readiness()).toMatchObject(missing);
+    const scraped = await fetch(`http://127.0.0.1:${metrics}/metrics`);
+    expect([scraped.status, await scraped.text()]).toEqual([200, expect.stringContaining('countersign_')]);
+    expect(count()).toEqual([1, 1]);
+
+    isAway = false;
+    await told('worker.ready');
+    await expect.poll(readiness).toMatchObject({ status: 'ready', temporal: 'ok' });
+    await expect.poll(count).toEqual([1, 2]);
+    const connection = await Connection.connect({ address: inject('temporalAddress') });
+    onTestFinished(() => connection.close());
+    const client = createTemporalClient(connection, { namespace });
+    const countEnded = async () => {
+      let ended = 0;
+      for await (const { type, status } of client.workflow.list())
+        if (type === RETENTION_WORKFLOW && status.name === 'COMPLETED') ended += 1;
+      return ended;
+    };
+    await expect.poll(countEnded).toBeGreaterThan(0);
+  });
 });
+
+/** @returns posts JSON as the application of a tenant, and expects success */
+async function signIn(base: string, { client_id, client_secret }: Record<string, string>) {
+  const form = new URLSearchParams({ grant_type: 'client_credentials' });
+  const authorization = `Basic ${btoa(`${client_id}:${client_secret}`)}`;
+  await expect
+    .poll(async () => (await fetch(`${base}/healthz`).catch(() => undefined)) !== undefined)
+    .toBe(true);
+  const answer = await fetch(`${base}/oauth/token`, {
+    method: 'POST',
+    headers: { authorization },
+    body: form,
+  });
+  const { access_token } = (await answer.json()) as { access_token: string };
+  const headers = { authorization: `Bearer ${access_token}`, 'content-type': 'application/json' };
+  return async (path: string, body: unknown): Promise<void> => {
+    const sent = await fetch(`${base}/api/v1/${path}`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify(body),
+    });
+    expect([path, sent.status, await sent.text()]).toEqual([path, 201, expect.any(String)]);
+  };
+}
 
 describe('a role that loses all its connections again and again', () => {
   it.each(['api', 'worker'])('%s goes on', async (role) => {

@@ -155,9 +155,11 @@ describe('the namespace', () => {
     const there = createLazyConnection(settings(inject('temporalAddress')));
     const nowhere = createLazyConnection(settings('127.0.0.1:1'));
     try {
-      expect(await probeTemporal(there, { namespace: inject('temporalNamespace') })).toBe(true);
-      expect(await probeTemporal(there, { namespace: `absent-${randomUUID()}` })).toBe(false);
-      expect(await probeTemporal(nowhere, { namespace: 'countersign' })).toBe(false);
+      const probe = (connection: typeof there, namespace: string) =>
+        probeTemporal(createTemporalClient(connection, { namespace }));
+      expect(await probe(there, inject('temporalNamespace'))).toBe(true);
+      expect(await probe(there, `absent-${randomUUID()}`)).toBe(false);
+      expect(await probe(nowhere, 'countersign')).toBe(false);
     } finally {
       await Promise.all([there.close(), nowhere.close()]);
     }

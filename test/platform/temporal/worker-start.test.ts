@@ -1,8 +1,8 @@
 // A worker that is made while Temporal fails.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { NativeConnection } from '@temporalio/worker';
 import { expect, inject, it } from 'vitest';
-import { awaitNamespace } from '../../../src/platform/temporal/client.ts';
+import { loadConfig } from '../../../src/platform/config.ts';
+import { connectNatively } from '../../../src/platform/temporal/client.ts';
 import { openDeliveryWorker } from '../../../src/platform/temporal/worker.ts';
 import { createTcpProxy } from '../../setup/tcp-proxy.ts';
 import { installTestRuntime } from '../../setup/temporal-runtime.ts';
@@ -20,8 +20,8 @@ it('is made again when Temporal answers again', async () => {
   let connections = 0;
   const connect = async () => {
     isAway = false;
-    const connection = await NativeConnection.connect({ address: new URL(proxy.url).host });
-    await awaitNamespace(connection, { namespace });
+    const settings = { TEMPORAL_ADDRESS: new URL(proxy.url).host, TEMPORAL_NAMESPACE: namespace };
+    const connection = await connectNatively(loadConfig(settings, { role: 'migrate' }).temporal);
     connections += 1;
     if (connections > 1) return connection;
     isAway = true;
