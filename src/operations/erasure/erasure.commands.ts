@@ -1,5 +1,5 @@
 // `countersign operator tenant end|restore|export|certificate`: parses options, calls the service, prints. With --json,
-// stdout has only the answer.
+// stdout has only the answer, and with `--out -` only the archive.
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { rm } from 'node:fs/promises';
@@ -28,10 +28,10 @@ type Open = () => Promise<{
 /** Adds to `operator tenant`. */
 export function registerErasureCommands(
   tenant: Command,
-  { open, print }: { open: Open; print: (line: string) => void },
+  { open, print, tell }: { open: Open; print: (line: string) => void; tell: (line: string) => void },
 ): void {
-  const answer = (options: { json?: true }, object: object, line: string) =>
-    print(options.json ? JSON.stringify(object) : line);
+  const answer = (options: { json?: true; out?: string }, object: object, line: string) =>
+    (options.out === '-' ? tell : print)(options.json ? JSON.stringify(object) : line);
 
   withIntent(
     tenant
@@ -76,7 +76,10 @@ export function registerErasureCommands(
       .command('export')
       .description('write all rows of a tenant, without secrets, to a file: JSON lines, compressed by gzip')
       .argument('<slug>')
-      .requiredOption('--out <file>', 'a file that is not there yet; only this user may read it'),
+      .requiredOption(
+        '--out <file>',
+        'a file that is not there yet, which only this user may read; - for stdout',
+      ),
   ).action(async (slug: string, options: IntentOptions & { out: string }) => {
     const intent = readIntent(options);
     const rows = await useServices(open, ({ exports }) =>
@@ -100,17 +103,18 @@ export function registerErasureCommands(
     });
 }
 
-/** Nothing is left of a file that was not written to its end. */
+/** Nothing is left of a file that was not written to its end. @param file `-` for stdout */
 async function writeArchive<Result>(
   file: string,
   read: (take: TakeLines) => Promise<Result>,
 ): Promise<Result> {
   const gzip = createGzip();
-  const target = createWriteStream(file, { flags: 'wx', mode: 0o600 });
+  const isStdout = file === '-';
+  const target = isStdout ? process.stdout : createWriteStream(file, { flags: 'wx', mode: 0o600 });
   const writing = pipeline(gzip, target);
   writing.catch(() => undefined);
   try {
-    await once(target, 'open');
+    if (!isStdout) await once(target, 'open');
   } catch (error) {
     throw new ServiceError('invalid_request', { detail: `--out: ${(error as Error).message}` });
   }
@@ -123,7 +127,7 @@ async function writeArchive<Result>(
     return result;
   } catch (error) {
     gzip.destroy();
-    await rm(file, { force: true });
+    if (!isStdout) await rm(file, { force: true });
     throw error;
   }
 }

@@ -1,5 +1,6 @@
 // `countersign audit …`: parses options, calls the service, prints. With --json, stdout has only the answer.
 import { readFile } from 'node:fs/promises';
+import { text as readAll } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { z } from 'zod';
 import type { AuditVerificationService } from '../../audit/audit-verification.service.ts';
@@ -41,7 +42,7 @@ export function registerAuditCommands(
     .option('--tenant <slug>', 'only this tenant')
     .option(
       '--anchors <file>',
-      'checkpoints kept elsewhere: the JSON of GET /api/v1/audit-logs/checkpoints, or one note',
+      'checkpoints kept elsewhere: the JSON of GET /api/v1/audit-logs/checkpoints, or one note; - for stdin',
     )
     .option('--json', 'print the object only')
     .action(async (options: Options) => {
@@ -69,10 +70,11 @@ export function registerAuditCommands(
     });
 }
 
-/** Reads checkpoints kept elsewhere. @throws ServiceError `invalid_request` naming the file */
+/** Reads checkpoints kept elsewhere, from stdin for `-`. @throws ServiceError `invalid_request` naming the file */
 export async function readAnchors(file: string): Promise<Anchor[]> {
   const refuse = (why: string) => new ServiceError('invalid_request', { detail: `${file}: ${why}` });
-  const text = await readFile(file, 'utf8').catch((error: Error) => {
+  const read = file === '-' ? readAll(process.stdin) : readFile(file, 'utf8');
+  const text = await read.catch((error: Error) => {
     throw refuse(error.message);
   });
   const note = parseAnchor(textOfNote(text));

@@ -60,7 +60,7 @@ export function registerRestoreCheckCommand(command: Command, runtime: Runtime):
   withName(command)
     .option('--since <time>', 'until when the restored database has everything; read from it unless given')
     .option('--used-until <xid>', 'the last transaction id of before the restore; estimated unless given')
-    .option('--checkpoint <file>', 'checkpoints of the audit log that were kept elsewhere')
+    .option('--checkpoint <file>', 'checkpoints of the audit log that were kept elsewhere; - for stdin')
     .option('--json', 'print the object only')
     .action(async (options: Options) => {
       const { since, usedUntil } = options;

@@ -51,6 +51,7 @@ export function createOperatorRooms(
       const runtime = {
         open: async () => ({ ...operators, tenants, provisioning, close: async () => undefined }),
         print: (line: string) => lines.push(line),
+        tell: () => undefined,
       };
       registerTenantCommands(program.command('tenant'), runtime);
       const operator = program.command('operator');
