@@ -57,6 +57,7 @@ export const ELSEWHERE: readonly (readonly [page: string, text: string, why: str
     'docker compose run',
     'by hand: needs Docker and a cluster; test/app/roles/standard-streams.test.ts runs it',
   ],
+  ['docs/erasure.md', 'VACUUM (FULL', 'by hand: needs Docker, and locks every table'],
   ['docs/retention.md', '/api/v1/tenant', 'test/identity/tenants/tenant.service.test.ts sends such a change'],
   ['docs/security.md', 'openssl genpkey', 'takes minutes: npm run nightly -- two-builds'],
   ['docs/security.md', 'verify-release.mjs', 'test/deploy/release.test.ts'],

@@ -1,4 +1,4 @@
-// Reads all that the service keeps: each workflow of a namespace, and each row of each table.
+// Reads all that the service keeps: each workflow of a namespace, each row of each table, and the planner's statistics.
 import type { Client } from '@temporalio/client';
 import type { Queryable } from '../../src/platform/database/transaction.ts';
 
@@ -37,4 +37,12 @@ export async function readRows(database: Queryable): Promise<Map<string, string>
     texts.set(name, rows.map(({ text }) => text).join('\n'));
   }
   return texts;
+}
+
+/** What the planner keeps of values: of columns, expressions of indexes, and extended statistics. */
+export async function readStatistics(database: Queryable): Promise<{ name: string; text: string }[]> {
+  const parts = ['pg_stats', 'pg_stats_ext', 'pg_stats_ext_exprs'].map(
+    (view) => `SELECT tablename AS name, s::text AS text FROM ${view} s WHERE schemaname = current_schema()`,
+  );
+  return (await database.query<{ name: string; text: string }>(parts.join(' UNION ALL '))).rows;
 }

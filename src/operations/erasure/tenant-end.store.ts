@@ -28,6 +28,11 @@ SELECT c.relname AS name FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.o
 WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
   AND a.attname = 'tenant_id' AND NOT a.attisdropped ORDER BY c.relname`;
 
+/** Partitions are tables too, and so are those that wait to be dropped. */
+const TABLES = `
+SELECT oid FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p')
+  AND ($1::text[] IS NULL OR relname = ANY ($1))`;
+
 export async function read(queryable: Queryable, tenantId: string): Promise<TenantEnd | undefined> {
   return (await queryable.query<TenantEnd>(READ, [tenantId])).rows[0];
 }
@@ -98,6 +103,12 @@ export async function listLeft(queryable: Queryable, tenantId: string): Promise<
     if (rowCount > 0) left.push(name);
   }
   return left;
+}
+
+/** Takes the values of removed rows from the planner's statistics, table by table. @param only these tables */
+export async function renewStatistics(queryable: Queryable, only?: readonly string[]): Promise<void> {
+  for (const { oid } of (await queryable.query<{ oid: number }>(TABLES, [only])).rows)
+    await queryable.query('SELECT renew_statistics($1)', [oid]);
 }
 
 /** Removes the end of a tenant that is erased, which the transaction has locked. */

@@ -80,6 +80,7 @@ async function erase(
     });
     // What a workflow has written meanwhile.
     await removeRows(needs, tenantId, pulse.signal);
+    await store.renewStatistics(database);
     await finish(needs, tenantId);
   } finally {
     clearInterval(beating);
@@ -117,6 +118,7 @@ function finish({ database, tenants, certificates }: TenantErasureNeeds, tenantI
     await certificates.certify(transaction, { tenantId, slug, askedAt, erasedAt, removed });
     await store.remove(transaction, tenantId);
     await tenants.remove(transaction, tenant);
+    await store.renewStatistics(transaction, ['tenants', 'tenant_ends']);
   });
 }
 

@@ -79,7 +79,7 @@ async function grant(client: pg.Client, role: string): Promise<void> {
       `REVOKE ALL ON ALL TABLES IN SCHEMA ${schema} FROM PUBLIC, ${role}`,
       ...rows.map((table) => `GRANT ${rightsOn(table).join(', ')} ON ${table.name} TO ${role}`),
       `GRANT USAGE ON ALL SEQUENCES IN SCHEMA ${schema} TO ${role}`,
-      `GRANT EXECUTE ON FUNCTION keep_day_partition, erase_audit_rows, remove_client_addresses TO ${role}`,
+      `GRANT EXECUTE ON FUNCTION keep_day_partition, erase_audit_rows, remove_client_addresses, renew_statistics TO ${role}`,
     ].join(';\n'),
   );
 }

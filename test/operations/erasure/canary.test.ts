@@ -1,5 +1,6 @@
 // A tenant with one canary in every text that it and its agents may give, before and after its erasure: in every table,
-// in Temporal and in the logs. Two processes of the service, Postgres and Temporal are real.
+// in the planner's statistics, in Temporal and in the logs. Two processes of the service, Postgres and Temporal are
+// real.
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -8,7 +9,7 @@ import { gunzipSync } from 'node:zlib';
 import { type Client, Connection } from '@temporalio/client';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { createTemporalClient } from '../../../src/platform/temporal/client.ts';
-import { readRows, readTemporal } from '../../redaction/places.ts';
+import { readRows, readStatistics, readTemporal } from '../../redaction/places.ts';
 import { type Processes, startProcesses } from '../../redaction/processes.ts';
 import { createSecrets } from '../../redaction/secrets.ts';
 import { makeKey } from '../../redaction/walk.ts';
@@ -156,6 +157,8 @@ async function mention(): Promise<void> {
 
 const tablesWithCanary = async () =>
   [...(await readRows(processes.database))].flatMap(([table, text]) => (isIn(text) ? [table] : []));
+const statisticsWithCanary = async () =>
+  (await readStatistics(processes.database)).flatMap(({ name, text }) => (isIn(text) ? [name] : []));
 /** Temporal's own list is a moment behind. */
 const workflowsWithCanary = async () => (await readTemporal(client)).filter(isIn).length;
 
@@ -184,6 +187,12 @@ it('a canary is in tables and in Temporal, and in neither after the erasure; no 
     ]),
   );
   await eventually(async () => (await workflowsWithCanary()) > 0, 'the canary in Temporal');
+
+  // As Postgres does by itself when a table has changed enough.
+  await processes.database.query('ANALYZE');
+  expect(await statisticsWithCanary()).toEqual(
+    expect.arrayContaining(['tenants', 'agents', 'subscriptions']),
+  );
 
   const archive = join(folder, 'acme.ndjson.gz');
   await run('operator', 'tenant', 'export', 'acme', '--out', archive, ...WHY);
@@ -224,6 +233,7 @@ it('a canary is in tables and in Temporal, and in neither after the erasure; no 
   expect(await erasure.result()).toEqual({ status: 'erased' });
 
   expect(await tablesWithCanary()).toEqual([]);
+  expect(await statisticsWithCanary()).toEqual([]);
   const left = await readTemporal(client);
   expect(left.filter(isIn)).toEqual([]);
   const ofTenant = left.filter((one) => one.includes(tenant.tenant_id));

@@ -11,6 +11,7 @@ import { createTenantErasureService } from '../../../src/operations/erasure/tena
 import type { Tenant } from '../../../src/platform/context.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import { createSealing, tamper } from '../../audit/sealing.ts';
+import { readStatistics } from '../../redaction/places.ts';
 import { createPatientDatabase, useTestDatabase } from '../../setup/database.ts';
 import { insertSubscription } from '../../webhooks/intake/fixture.ts';
 import { createOperatorRooms } from '../operators/operator-rooms.ts';
@@ -268,5 +269,30 @@ describe('the erasure', () => {
     expect((await erase()).status).toBe('erased');
     expect(await dump()).toEqual(before);
     expect((await test.database.query('SELECT 1 FROM host_holds')).rowCount).toBe(1);
+  });
+
+  it("leaves no value of the tenant in the planner's statistics, and those of other rows", async () => {
+    const other = await rooms.tenants.create({ slug: `${slug}-other` });
+    const third = await rooms.tenants.create({ slug: `${slug}-third` });
+    for (const { id } of [tenant, tenant, other, third])
+      await insertSubscription(test.database, contextOf({ ...tenant, id }), { filters: ['*'] });
+    // Nothing else is in this table, and ANALYZE leaves the sample of an empty one.
+    await test.database.query(
+      `INSERT INTO idempotency_keys (tenant_id, principal, route, key, request_digest, status, headers)
+       SELECT $1, 'x', 'x', key, '\\x00', 201, '{}' FROM unnest('{first,second}'::text[]) AS key`,
+      [tenant.id],
+    );
+    await test.database.query('ANALYZE');
+    const KEPT = ['audit_checkpoints', 'audit_erasures', 'audit_seals', 'operator_acts'];
+    const namesWith = async (text: string) =>
+      (await readStatistics(test.database))
+        .filter((one) => one.text.includes(text) && !KEPT.includes(one.name))
+        .map(({ name }) => name);
+    const tables = ['tenants', 'subscriptions', 'endpoints', 'idempotency_keys'];
+    expect(await namesWith(tenant.id)).toEqual(expect.arrayContaining(tables));
+    await end();
+    expect((await erase()).status).toBe('erased');
+    expect(await namesWith(tenant.id)).toEqual([]);
+    expect(await namesWith(other.id)).toEqual(expect.arrayContaining(['tenants', 'subscriptions']));
   });
 });

@@ -1,5 +1,6 @@
 // The role of api and worker: what it may not do to the database, and that a migration grants it the same again and
 // again.
+import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/platform/database/database.ts';
@@ -11,7 +12,12 @@ import {
   listOldPartitions,
 } from '../../../src/platform/database/partitions.ts';
 import { grantServiceRole } from '../../../src/platform/database/service-role.ts';
-import { createPatientDatabase, SERVICE_ROLE, useTestDatabase } from '../../setup/database.ts';
+import {
+  createEmptyDatabase,
+  createPatientDatabase,
+  SERVICE_ROLE,
+  useTestDatabase,
+} from '../../setup/database.ts';
 import { createTenantContext, insertSubscription } from '../../webhooks/intake/fixture.ts';
 
 const { database: owner, url, serviceUrl } = await useTestDatabase();
@@ -127,6 +133,48 @@ describe('the role of api and worker', () => {
     await expect(service.query(`SELECT ensure_day_partition('events', '2020-01-01')`)).rejects.toMatchObject(
       DENIED,
     );
+  });
+});
+
+describe('the role beside an owner that is no superuser', () => {
+  it("renews the planner's statistics of the owner's tables, also of one that is empty", async () => {
+    const empty = await createEmptyDatabase();
+    const name = `owner_${randomBytes(6).toString('hex')}`;
+    await empty.database.query(`CREATE ROLE ${name} LOGIN PASSWORD 'test'`);
+    await empty.database.query(
+      `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I OWNER TO ${name}', current_database()); END $$`,
+    );
+    const urlOf = (role: string) =>
+      Object.assign(new URL(empty.url), { username: role, password: 'test' }).href;
+    await migrate(urlOf(name));
+    await grantServiceRole(urlOf(name), { name: SERVICE_ROLE.name });
+    const role = createPatientDatabase({
+      url: urlOf(SERVICE_ROLE.name),
+      pool: 1,
+      applicationName: 'service',
+    });
+    const count = async () =>
+      (
+        await empty.database.query(
+          `SELECT 1 FROM pg_stats WHERE tablename = 'idempotency_keys' AND num_nonnulls(most_common_vals, histogram_bounds) > 0`,
+        )
+      ).rowCount;
+    try {
+      await role.query(
+        `INSERT INTO idempotency_keys (tenant_id, principal, route, key, request_digest, status, headers)
+         SELECT gen_random_uuid(), 'x', 'x', key, '\\x00', 201, '{}' FROM unnest('{first,second}'::text[]) AS key`,
+      );
+      await empty.database.query('ANALYZE');
+      await role.query('DELETE FROM idempotency_keys');
+      await empty.database.query('ANALYZE');
+      expect(await count()).toBeGreaterThan(0);
+      await role.query("SELECT renew_statistics('idempotency_keys'::regclass)");
+      expect(await count()).toBe(0);
+    } finally {
+      await role.close();
+      await empty.drop();
+      await owner.query(`DROP ROLE ${name}`);
+    }
   });
 });
 
