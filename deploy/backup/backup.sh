@@ -6,7 +6,7 @@ set -euo pipefail
 umask 077
 export LC_ALL=C
 folder="$(realpath "${1:?the folder for the backups}")"
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$(realpath "$0")")/../.."
 
 copy() {
   [ -z "${COPY_TO:-}" ] || rsync -a "$folder/" "$COPY_TO/"

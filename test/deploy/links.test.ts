@@ -2,7 +2,16 @@
 // who called it follows links on both sides.
 import { spawnSync } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../app/local/temporary-folder.ts';
@@ -40,6 +49,44 @@ describe('a program', () => {
 
   it('with a half that others import is one of those that are called through links below', () =>
     expect(programs.filter((file) => hasTwoHalves(read(file)))).toEqual(['scripts/verify-release.mjs']));
+});
+
+/** Programs of a shell: what git has that begins with a line for one. */
+const shells = spawnSync('git', ['ls-files'], { encoding: 'utf8' })
+  .stdout.split('\n')
+  .filter((file) => existsSync(file) && statSync(file).isFile())
+  .filter((file) => /^#!.*\b(?:ba)?sh\b/.test(read(file).slice(0, 80)));
+/** It finds its folder by the path that it was called with, which is that of a link. */
+const asksOwnPath = (text: string) =>
+  /\$\{?(?:0\b|BASH_SOURCE)/.test(text.replace(/\(realpath "\$0"\)/g, ''));
+
+describe('a program of a shell', () => {
+  it('does not take the folder of a link for its own', () => {
+    for (const wrong of ['cd "$(dirname "$0")"', `cd "\${0%/*}"`, `. "$(dirname "\${BASH_SOURCE[0]}")/x"`])
+      expect(asksOwnPath(wrong), wrong).toBe(true);
+    expect(shells).toEqual(
+      expect.arrayContaining(['.ci/run', 'deploy/backup/backup.sh', 'deploy/replace.sh']),
+    );
+    // In the text of `sh -c`, "$0" is the first word after it.
+    const own = (file: string) => read(file).replace(/-euc '[^']*'/g, '');
+    expect(shells.filter((file) => asksOwnPath(own(file)))).toEqual([]);
+  });
+
+  it.each([
+    ['deploy/backup/backup.sh', '.'],
+    ['deploy/replace.sh', 'api'],
+  ])('%s works in the folder of its project, whichever link calls it', (file, word) => {
+    const place = temporaryFolder();
+    symlinkSync(resolve('.'), join(place, 'current'));
+    symlinkSync(resolve(file), join(place, 'program'));
+    symlinkSync('program', join(place, 'of-a-link'));
+    writeFileSync(join(place, 'docker'), '#!/bin/sh\npwd -P >&2\nexit 1\n', { mode: 0o755 });
+    const env = { ...process.env, PATH: `${place}:${process.env.PATH}` };
+    for (const way of [resolve(file), join(place, 'current', file), './program', './of-a-link']) {
+      const { stderr } = spawnSync(way, [word], { cwd: place, env, encoding: 'utf8' });
+      expect(stderr.split('\n')[0], way).toBe(realpathSync('.'));
+    }
+  });
 });
 
 /** Puts a program of `scripts` into a folder, with links that lead to it. @returns the place of all */
