@@ -55,8 +55,11 @@ const FOREIGN = new Map<string, Metric>(
     'process_cpu_seconds_total',
     'process_resident_memory_bytes',
     'nodejs_eventloop_lag_p99_seconds',
-  ].map((name) => [name, { type: 'gauge', labels: [] }]),
+  ].map((name): [string, Metric] => [name, { type: 'gauge', labels: [] }]),
 );
+/** Of node_exporter, which docker-compose.yml starts to look at its disks. */
+for (const name of ['node_filesystem_avail_bytes', 'node_filesystem_size_bytes'])
+  FOREIGN.set(name, { type: 'gauge', labels: ['device', 'fstype', 'mountpoint'] });
 
 const { api, worker, sdk } = await listMetrics();
 const known = new Map([...api, ...worker, ...sdk, ...FOREIGN]);
@@ -108,6 +111,34 @@ it('a label that a metric and its target both have is the one of the metric, suc
   for (const { job_name, honor_labels } of jobs) expect(honor_labels, job_name).toBe(true);
   const monitor = readFileSync('deploy/helm/countersign/templates/servicemonitor.yaml', 'utf8');
   expect(monitor).toContain('honorLabels: true');
+});
+
+describe('the disks', () => {
+  const { services } = parse(readFileSync('docker-compose.yml', 'utf8'), { merge: true }) as {
+    services: Record<string, { volumes: string[]; command: string[]; networks?: string[] }>;
+  };
+
+  it('that are looked at are those of Postgres and of its archive, wherever that is', () => {
+    const places = services.disks?.volumes ?? [];
+    expect(places.every((place) => /:\/disks\/\w+:ro$/.test(place))).toBe(true);
+    expect(services.disks?.command).toContain('--collector.filesystem.mount-points-include=^/disks/');
+    const kept = (services.postgres?.volumes ?? []).filter((place) => !place.startsWith('./'));
+    const source = (place: string) => place.replace(/:\/.*$/, '');
+    expect(places.map(source)).toEqual(kept.map(source));
+  });
+
+  it('are asked for by the job that the alerts name, in a network of both', () => {
+    const { scrape_configs: jobs } = parse(readFileSync('deploy/prometheus/prometheus.yml', 'utf8')) as {
+      scrape_configs: { job_name: string; dns_sd_configs: { names: string[]; port: number }[] }[];
+    };
+    const job = jobs.find(({ dns_sd_configs: [place] }) => place?.names.includes('disks'));
+    expect(job).toMatchObject({ job_name: 'countersign-disks', dns_sd_configs: [{ port: 9100 }] });
+    for (const name of ['disks', 'prometheus']) expect(services[name]?.networks, name).toBeUndefined();
+    const asking = rules.filter(({ expr }) => expr.includes('node_filesystem_'));
+    expect(asking).toHaveLength(1);
+    for (const [, labels] of asking[0]?.expr.matchAll(/node_filesystem_\w+(\{[^}]*\})/g) ?? [])
+      expect(labels).toBe('{job="countersign-disks"}');
+  });
 });
 
 describe('the rules', () => {

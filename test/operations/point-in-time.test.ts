@@ -2,7 +2,7 @@
 import { chmodSync } from 'node:fs';
 import pg from 'pg';
 import { expect, it, vi } from 'vitest';
-import { findUnarchived } from '../../src/operations/doctor/cluster.store.ts';
+import { readArchive } from '../../src/operations/archives/archive.store.ts';
 import { readRestoredTo } from '../../src/operations/restores/restore.store.ts';
 import { PATIENCE } from '../setup/patience.ts';
 import {
@@ -32,6 +32,14 @@ it('restores the moment before a loss from a backup and the archived WAL', async
     const [row] = await query<{ xid: string }>('SELECT pg_current_xact_id()::text AS xid');
     return Number(row?.xid);
   };
+  await query(`CREATE ROLE reader LOGIN PASSWORD 'reader'`);
+  /** A role without rights, as that of a worker is here. */
+  const reader = {
+    query: async <Row extends object>(text: string) => {
+      const rows = await ask<Row>(server.url().replace(/\/\/.*@/, '//reader:reader@'), text);
+      return { rows, rowCount: rows.length };
+    },
+  };
   await query('CREATE TABLE kept (what text)');
   await query('CREATE TABLE events (id uuid, created_at timestamptz)');
   await query('CREATE TABLE audit_log (id uuid, xid xid8, occurred_at timestamptz)');
@@ -47,11 +55,22 @@ it('restores the moment before a loss from a backup and the archived WAL', async
   await query(`INSERT INTO kept VALUES ('after the backup')`);
   chmodSync(wal, 0o500);
   await query('SELECT pg_switch_wal()');
-  await vi.waitFor(async () => expect(await findUnarchived(asked)).toHaveProperty('file'), PATIENCE);
+  const isSome = expect.toSatisfy((count: number) => count > 0);
+  const failing = {
+    failed: { file: expect.stringMatching(/^[0-9A-F]{24}$/), at: expect.any(String) },
+    failures: isSome,
+    waiting: isSome,
+  };
+  await vi.waitFor(async () => expect(await readArchive(reader)).toMatchObject(failing), PATIENCE);
+  const waiting = (await readArchive(reader))?.waiting ?? Number.NaN;
+  await query('SELECT pg_current_xact_id(), pg_switch_wal()');
+  await query('SELECT pg_current_xact_id()');
+  expect(await readArchive(reader)).toMatchObject({ ...failing, waiting: waiting + 1 });
   chmodSync(wal, 0o700);
   // The next file wakes the archiver, which otherwise rests for a minute after some tries.
   await query('SELECT pg_current_xact_id(), pg_switch_wal()');
-  await vi.waitFor(async () => expect(await findUnarchived(asked)).toBeUndefined(), PATIENCE);
+  const well = { failed: null, waiting: 0, seconds: expect.toSatisfy((seconds: number) => seconds >= 0) };
+  await vi.waitFor(async () => expect(await readArchive(reader)).toMatchObject(well), PATIENCE);
   const [before] = await query<{ at: Date }>('SELECT clock_timestamp() AS at');
   await query(`INSERT INTO kept VALUES ('not archived yet')`);
   const [moment] = await query<{ to: string; at: Date }>(

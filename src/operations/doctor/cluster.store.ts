@@ -20,19 +20,6 @@ export async function findStrongProcesses(queryable: Queryable): Promise<StrongP
   return (await queryable.query<StrongProcess>(STRONG)).rows;
 }
 
-// A cluster that archives nothing has never failed.
-const UNARCHIVED = `
-SELECT last_failed_wal AS "file", last_failed_time::text AS "at" FROM pg_stat_archiver
-WHERE last_failed_time > coalesce(last_archived_time, '-infinity')`;
-
-/** The file of the WAL that Postgres could not archive, and when. */
-export type Unarchived = { readonly file: string; readonly at: string };
-
-/** @returns undefined while the last try to archive a file has succeeded, or none was made */
-export async function findUnarchived(queryable: Queryable): Promise<Unarchived | undefined> {
-  return (await queryable.query<Unarchived>(UNARCHIVED)).rows[0];
-}
-
 /** Rows of `table` are of transactions up to `missing` ids ahead of this cluster's next one. */
 export type AheadRows = { readonly table: string; readonly missing: number };
 

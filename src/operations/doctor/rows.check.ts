@@ -2,7 +2,8 @@
 import type { OpenTransaction } from '../../audit/open-transaction.store.ts';
 import type { KeyInUse } from '../../platform/database/sealed-column.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
-import { findAhead, findStrongProcesses, findUnarchived, type Unarchived } from './cluster.store.ts';
+import { type Archive, readArchive } from '../archives/archive.store.ts';
+import { findAhead, findStrongProcesses } from './cluster.store.ts';
 import type { Check, Finding } from './finding.ts';
 
 /** Seconds. The service's own transactions end much earlier, by their time-outs. */
@@ -69,13 +70,13 @@ export const createOpenTransactionCheck = (
 /** Checks that Postgres archives its WAL where it is told to: a restore ends before a file that is missing. */
 export const createArchiveCheck = (
   database: Queryable,
-  find: (database: Queryable) => Promise<Unarchived | undefined> = findUnarchived,
+  read: (database: Queryable) => Promise<Pick<Archive, 'failed'> | undefined> = readArchive,
 ): Check =>
   createReadingCheck('walArchive', 'the archive of the WAL', async () => {
-    const unarchived = await find(database);
-    if (unarchived === undefined) return [];
-    const detail = `Postgres could not archive it at ${unarchived.at}, and keeps all WAL since on its disk: docs/operations/backup.md#to-a-minute`;
-    return [{ code: 'wal_not_archived', subject: unarchived.file, detail }];
+    const failed = (await read(database))?.failed;
+    if (!failed) return [];
+    const detail = `Postgres could not archive it at ${failed.at}, and keeps all WAL since on its disk: docs/operations/backup.md#to-a-minute`;
+    return [{ code: 'wal_not_archived', subject: failed.file, detail }];
   });
 
 /**
