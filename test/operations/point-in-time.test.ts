@@ -2,7 +2,7 @@
 import { chmodSync } from 'node:fs';
 import pg from 'pg';
 import { expect, it, vi } from 'vitest';
-import { readArchive } from '../../src/operations/archives/archive.store.ts';
+import { readArchive } from '../../src/operations/doctor/cluster.store.ts';
 import { readRestoredTo } from '../../src/operations/restores/restore.store.ts';
 import { PATIENCE } from '../setup/patience.ts';
 import {

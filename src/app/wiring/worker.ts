@@ -13,8 +13,7 @@ import * as issuerKeyStore from '../../authentication/issuer/key-schedule.store.
 import * as anchorStore from '../../identity/anchors/anchor-check.store.ts';
 import { wireAnchorChecks } from '../../identity/anchors/wire.ts';
 import * as rotationStore from '../../identity/keys/rotation.store.ts';
-import { registerArchiveMetrics } from '../../operations/archives/archive.metrics.ts';
-import { readArchive } from '../../operations/archives/archive.store.ts';
+import { measureArchive } from '../../operations/doctor/wire.ts';
 import * as tenantEndStore from '../../operations/erasure/tenant-end.store.ts';
 import { wireErasure } from '../../operations/erasure/wire.ts';
 import { isAway } from '../../platform/database/errors.ts';
@@ -114,6 +113,5 @@ export function measureStanding(
   });
   measureSealer(platform, readings);
   measureAccounts(platform, readings, () => accountStore.sum(platform.database, KEPT_DAYS + 1));
-  const read = readings({ archive: () => readArchive(platform.database) });
-  registerArchiveMetrics({ registry: platform.registry, read: () => read('archive') });
+  measureArchive(platform, readings);
 }

@@ -1,5 +1,5 @@
-// SQL of what the cluster says: processes whose role may do more than the one that migrate has granted rights to, and
-// rows of transactions that this cluster has not begun, since their database comes from another one.
+// SQL of what the cluster says: processes whose role may do more than the one that migrate has granted rights to, the
+// archive of the WAL, and rows of transactions that this cluster has not begun, since their database is of another one.
 import type { Queryable } from '../../platform/database/transaction.ts';
 
 /** `sessions` of `process` (its name in pg_stat_activity) connect as `role`. */
@@ -19,6 +19,31 @@ GROUP BY 1, 2 ORDER BY 1, 2`;
 export async function findStrongProcesses(queryable: Queryable): Promise<StrongProcess[]> {
   return (await queryable.query<StrongProcess>(STRONG)).rows;
 }
+
+/** `seconds` since a file was archived, `waiting` whole files, `failures` so far; the last try if it has `failed`. */
+export type Archive = {
+  readonly seconds: number;
+  readonly waiting: number;
+  readonly failures: number;
+  readonly failed: { readonly file: string; readonly at: string } | null;
+};
+
+/** The number of a segment; none of 00000002.history. Files are archived in their order. */
+const segment = (file: string) =>
+  `(pg_split_walfile_name(substring(${file}, '^[0-9A-F]{24}'))).segment_number`;
+
+const ARCHIVE = `
+SELECT extract(epoch FROM now() - coalesce(last_archived_time, stats_reset))::float8 AS seconds,
+  greatest(${segment('pg_walfile_name(pg_current_wal_lsn())')}
+    - coalesce(${segment('last_archived_wal')} + 1, ${segment('last_failed_wal')}, 0), 0)::float8 AS waiting,
+  failed_count::float8 AS failures,
+  CASE WHEN last_failed_time > coalesce(last_archived_time, '-infinity')
+    THEN jsonb_build_object('file', last_failed_wal, 'at', last_failed_time::text) END AS failed
+FROM pg_stat_archiver WHERE current_setting('archive_mode') <> 'off'`;
+
+/** @returns undefined where Postgres archives nothing */
+export const readArchive = async (queryable: Queryable): Promise<Archive | undefined> =>
+  (await queryable.query<Archive>(ARCHIVE)).rows[0];
 
 /** Rows of `table` are of transactions up to `missing` ids ahead of this cluster's next one. */
 export type AheadRows = { readonly table: string; readonly missing: number };

@@ -1,6 +1,6 @@
 // A Postgres that cannot archive its WAL is found; test/operations/backup.test.ts has a real one.
 import { expect, it } from 'vitest';
-import { readArchive } from '../../../src/operations/archives/archive.store.ts';
+import { readArchive } from '../../../src/operations/doctor/cluster.store.ts';
 import { createArchiveCheck } from '../../../src/operations/doctor/rows.check.ts';
 import { useTestDatabase } from '../../setup/database.ts';
 
@@ -10,7 +10,12 @@ it.each([
   ['one that archives nothing', readArchive, []],
   [
     'one whose last try has failed',
-    async () => ({ failed: { file: '000000010000000000000009', at: '2026-05-04 09:30:00+00' } }),
+    async () => ({
+      seconds: 90,
+      waiting: 1,
+      failures: 2,
+      failed: { file: '000000010000000000000009', at: '2026-05-04 09:30:00+00' },
+    }),
     ['wal_not_archived 000000010000000000000009: Postgres could not archive it at 2026-05-04 09:30:00+00'],
   ],
 ] as const)('is no finding or one for %s', async (_, read, findings) => {
