@@ -1,24 +1,35 @@
 #!/usr/bin/env bash
-# Replaces the processes of a service of docker-compose.yml, however many run, by those of today's image and settings:
-# the old ones end when as many new ones are healthy. It may be repeated after it has failed or was stopped.
+# Replaces the processes of a service of docker-compose.yml, however many run, by those of today's image, settings and
+# files, one after the other: one more starts, and when it is healthy, one of the former ones ends. So never fewer serve
+# than before, and never more than one more lives. It may be repeated after it has failed or was stopped.
 set -euo pipefail
 service="${1:?the service: api or worker}"
 cd "$(dirname "$(realpath "$0")")/.."
+fail() { echo "$service: $1" >&2 && exit 1; }
+# Those that have ended already: Compose would start them again, and no new ones.
+docker compose rm --force "$service" > /dev/null
 ids="$(docker compose ps --quiet "$service")"
-[ -n "$ids" ] || { echo "$service: no process runs; docker compose up -d starts it" >&2; exit 1; }
-read_rows='{{index .Config.Labels "com.docker.compose.config-hash"}}/{{.Image}} {{.State.Health.Status}} {{.Id}}'
+[ -n "$ids" ] || fail 'no process runs; docker compose up -d starts it'
 # shellcheck disable=SC2086  # an id a word
-rows="$(docker inspect --format "$read_rows" $ids)"
-# Image and settings of which most processes are healthy: those that serve.
-serving="$(awk '$2 == "healthy" { n[$1]++; if (n[$1] > most) { most = n[$1]; found = $1 } } END { print found }' <<< "$rows")"
-[ -n "$serving" ] || { echo "$service: no process is healthy; see docker compose logs $service" >&2; exit 1; }
-count="$(awk -v serving="$serving" '$1 == serving { n++ } END { print n }' <<< "$rows")"
-all="$(wc -l <<< "$rows")"
-# What a call before has started, and never became healthy.
-for id in $(awk -v serving="$serving" '$1 != serving && $2 != "healthy" { print $3 }' <<< "$rows"); do
-  docker rm --force "$id" > /dev/null
-  all=$((all - 1))
+rows="$(docker inspect --format '{{.State.Health.Status}} {{.Name}} {{.Id}}' $ids)"
+grep -q '^healthy ' <<< "$rows" || fail "no process is healthy; see docker compose logs $service"
+live="$(wc -l <<< "$rows")"
+# The name of the one that ends last says how many there were: a call that goes on could not count them.
+last="$(grep -e '-of-[0-9]* ' <<< "$rows" || grep '^healthy ' <<< "$rows" | head -n 1)"
+count="$(sed -n 's/.*-of-\([0-9]*\) .*/\1/p' <<< "$last")"
+if [ -z "$count" ]; then
+  count="$live"
+  read -r _ name id <<< "$last"
+  docker rename "$id" "${name#/}-of-$count"
+fi
+# What is not healthy ends first.
+others="$(grep -vxF "$last" <<< "$rows" | sort --key 1,1 --reverse || true)"
+for id in $(printf '%s\n%s\n' "$others" "$last" | awk '{ print $3 }'); do
+  if [ "$live" -le "$count" ]; then
+    live=$((count + 1))
+    docker compose up -d --no-deps --no-recreate --wait --scale "$service=$live" "$service"
+  fi
+  docker stop "$id" > /dev/null
+  docker rm "$id" > /dev/null
+  live=$((live - 1))
 done
-docker compose up -d --no-deps --no-recreate --wait --scale "$service=$((all + count))" "$service"
-# Without --no-recreate Compose ends those of another image or other settings, and with it the new ones.
-docker compose up -d --no-deps --scale "$service=$count" "$service"

@@ -6,8 +6,8 @@ import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../app/local/temporary-folder.ts';
 
-type Container = { id: string; version: string; health: string };
-type Engine = { containers: Container[]; version: string; made: number; fewest: number; most: number };
+type Container = { id: string; name: string; version: string; health: string };
+type Engine = { containers: Container[]; version: string; calls: number; fewest: number; most: number };
 
 /** So many containers of a version, and the version that compose's file and `.env` name today. */
 function engineOf(running: readonly [version: string, count: number, health?: string][], version = 'new') {
@@ -21,11 +21,13 @@ function engineOf(running: readonly [version: string, count: number, health?: st
   symlinkSync(join(folder, 'clone', 'deploy', 'replace.sh'), join(folder, 'replace'));
   const file = join(folder, 'engine.json');
   const containers = running.flatMap(([of, count, health = 'healthy'], index) =>
-    Array.from({ length: count }, (_, n) => ({ id: `c${index}${n}`, version: of, health })),
+    Array.from({ length: count }, (_, n) => ({
+      ...{ id: `c${index}${n}`, name: `/one-api-${index}${n}`, version: of, health },
+    })),
   );
   const fewest = containers.filter(({ health }) => health === 'healthy').length;
   const set = (engine: object) => writeFileSync(file, JSON.stringify(engine));
-  set({ containers, version, made: 100, fewest, most: containers.length });
+  set({ containers, version, made: 100, calls: 0, fewest, most: containers.length });
   const read = () => JSON.parse(readFileSync(file, 'utf8')) as Engine;
   return {
     read,
@@ -42,22 +44,33 @@ function engineOf(running: readonly [version: string, count: number, health?: st
 const many = (count: number, text: string) => Array.from({ length: count }, () => text);
 
 describe('replace.sh', () => {
-  it.each([1, 2, 3, 4, 7])('replaces %i processes, and never do fewer serve', (count) => {
-    const { replace, read, versions } = engineOf([['old', count]]);
-    expect(replace()).toMatchObject({ status: 0, stderr: '' });
-    expect(versions()).toEqual(many(count, 'new healthy'));
-    expect(read()).toMatchObject({ fewest: count, most: 2 * count });
+  it.each([1, 2, 3, 4, 7])(
+    'replaces %i processes, one after the other, and never do fewer serve',
+    (count) => {
+      const { replace, read, versions } = engineOf([['old', count]]);
+      expect(replace()).toMatchObject({ status: 0, stderr: '' });
+      expect(versions()).toEqual(many(count, 'new healthy'));
+      expect(read()).toMatchObject({ fewest: count, most: count + 1 });
+    },
+  );
+
+  it('replaces those of the same image and settings, because files that settings name may have changed', () => {
+    const { replace, read } = engineOf([['new', 2]]);
+    const former = read().containers.map(({ id }) => id);
+    expect(replace().status).toBe(0);
+    const ids = read().containers.map(({ id }) => id);
+    expect([ids.length, ids.filter((id) => former.includes(id))]).toEqual([2, []]);
   });
 
   it('ends no old process when a new one does not become healthy; repeated, it replaces all', () => {
     const { replace, read, change, versions } = engineOf([['old', 3]]);
     change({ isBad: true });
     expect(replace().status).toBe(1);
-    expect(versions()).toEqual([...many(3, 'old healthy'), ...many(3, 'new unhealthy')]);
+    expect(versions()).toEqual([...many(3, 'old healthy'), 'new unhealthy']);
     change({ isBad: false });
     expect(replace().status).toBe(0);
     expect(versions()).toEqual(many(3, 'new healthy'));
-    expect(read().fewest).toBe(3);
+    expect(read()).toMatchObject({ fewest: 3, most: 4 });
   });
 
   it('goes the way back from there, and removes what never became healthy', () => {
@@ -70,15 +83,30 @@ describe('replace.sh', () => {
     expect(read().fewest).toBe(3);
   });
 
-  it.each([
-    ['before the old ones ended', [['old', 4] as [string, number], ['new', 4] as [string, number]], 4],
-    ['while they ended', [['old', 1] as [string, number], ['new', 4] as [string, number]], 4],
-    ['while the new ones started', [['old', 4] as [string, number], ['new', 1] as [string, number]], 4],
-  ])('goes on when it was stopped %s', (_when, running, count) => {
-    const { replace, read, versions } = engineOf(running);
+  it('goes on wherever it was interrupted, and as many serve in the end', () => {
+    const whole = engineOf([['old', 2]]);
+    whole.replace();
+    const { calls } = whole.read();
+    expect(calls).toBeGreaterThan(10);
+    for (let breaksAt = 1; breaksAt <= calls; breaksAt += 1) {
+      const { replace, read, change, versions } = engineOf([['old', 2]]);
+      change({ breaksAt });
+      expect([breaksAt, replace().status]).toEqual([breaksAt, 130]);
+      expect([breaksAt, replace().status]).toEqual([breaksAt, 0]);
+      expect([breaksAt, versions()]).toEqual([breaksAt, many(2, 'new healthy')]);
+      expect(read()).toMatchObject({ fewest: 2, most: 3 });
+    }
+  });
+
+  it('replaces one that is not healthy, too, when it is repeated', () => {
+    const { replace, read, versions } = engineOf([
+      ['old', 2],
+      ['old', 1, 'unhealthy'],
+    ]);
+    expect(replace().status).toBe(1);
     expect(replace().status).toBe(0);
-    expect(versions()).toEqual(many(count, 'new healthy'));
-    expect(read().fewest).toBeGreaterThanOrEqual(count);
+    expect(versions()).toEqual(many(3, 'new healthy'));
+    expect(read().fewest).toBe(2);
   });
 
   it('is called through a link, too', () => {
