@@ -305,12 +305,6 @@ describe('docker-compose.yml', () => {
     expect(gateway).toMatch(/server api:8080 .*max_fails=0;/);
   });
 
-  it('lets the gateway close each connection that idles before an api that stops does', () => {
-    const idle = Number(/^ {4}keepalive_timeout (\d+)ms;$/m.exec(gateway)?.[1]);
-    const [, linger = ''] = /^const LINGER = ([\d_]+);$/m.exec(readFileSync('src/app/api.ts', 'utf8')) ?? [];
-    expect(idle).toBeLessThanOrEqual(Number(linger.replaceAll('_', '')) / 2);
-  });
-
   it('lets the api believe the gateway, in whose network nothing else is', () => {
     const { trustedProxies } = loadConfig(environmentOf('api'), { role: 'api' });
     const subnets = compose.networks.gateway?.ipam?.config.map(({ subnet }) => interpolate(subnet));

@@ -125,4 +125,12 @@ describe('replace.sh', () => {
     expect([status, stderr]).toEqual([1, expect.stringContaining(`api: ${words}`)]);
     expect(versions()).toEqual(before);
   });
+
+  it('lets the gateway close each connection that idles before an api that stops does', () => {
+    const idle = Number(
+      /^ {4}keepalive_timeout (\d+)ms;$/m.exec(readFileSync('deploy/gateway/nginx.conf', 'utf8'))?.[1],
+    );
+    const [, linger = ''] = /^const LINGER = ([\d_]+);$/m.exec(readFileSync('src/app/api.ts', 'utf8')) ?? [];
+    expect(idle).toBeLessThanOrEqual(Number(linger.replaceAll('_', '')) / 2);
+  });
 });
