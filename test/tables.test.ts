@@ -30,7 +30,7 @@ const OWNED: Readonly<Record<string, string>> = {
   'webhooks/intake': 'events published_events',
   'webhooks/receipts': 'receipts',
   'webhooks/relay': 'relays',
-  'webhooks/replays': 'bulk_replays',
+  'webhooks/replays': 'bulk_replays bulk_replay_parts',
   'webhooks/rows': 'crowded_deliveries deliveries outbox',
   'webhooks/streams': 'streams stream_exclusions',
   'webhooks/subscriptions': 'subscriptions subscription_filters',

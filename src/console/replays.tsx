@@ -1,10 +1,10 @@
-// Many ended deliveries of a subscription are sent again: counted before, and how far that is.
+// Many ended deliveries of a subscription are sent again: counted before, how far that is, and what becomes of them.
 import { useEffect, useState } from 'preact/hooks';
-import { send } from './api.ts';
+import { get, send } from './api.ts';
 import { Ask, Confirm, Opener } from './dialogs.tsx';
 import { count, formatClock, formatNumber } from './format.ts';
 import { useList, useLoaded } from './hooks.ts';
-import type { Replay, ReplayPreview } from './types.ts';
+import type { Replay, ReplayDetails, ReplayPreview } from './types.ts';
 import { Ago, Failure, Part, Status, Table } from './ui.tsx';
 
 /** Hours of a window, and their words. */
@@ -18,6 +18,7 @@ const WINDOWS = [
 const USUAL = 24;
 const HOUR_MS = 3_600_000;
 const RUNNING_EVERY_MS = 2_000;
+const WAITING_EVERY_MS = 4_000;
 
 type SendAllProps = {
   readonly subscription: string;
@@ -101,8 +102,10 @@ export function Replays({ subscription, turn }: { subscription: string; turn: nu
         list={{ data: list.data, error: list.error }}
         keyOf={({ replay_id }) => replay_id}
         columns={[
-          ['Status', ({ status }) => <Status of={status} />],
+          // A completed one is no success yet: it has sent all, and Outcome says what arrived.
+          ['Status', ({ status }) => <Status of={status === 'running' ? status : ''} word={status} />],
           ['Sent again', (replay) => <Progress of={replay} />],
+          ['Outcome', (replay) => <Outcome path={path} of={replay} />],
           ['Deliveries', (replay) => `${replay.delivery_status}, created since ${formatClock(replay.since)}`],
           ['Begun', ({ created_at }) => <Ago time={created_at} />],
           [
@@ -131,6 +134,31 @@ function Progress({ of: { matched, replayed } }: { of: Replay }) {
     <span class="progress">
       <progress value={replayed} max={Math.max(1, matched)} aria-label="Sent again" />
       {`${formatNumber(replayed)} of ${formatNumber(matched)}`}
+    </span>
+  );
+}
+
+const OUTCOMES = ['delivered', 'waiting', 'failed', 'canceled', 'unknown'] as const;
+
+/** What has become of those that were sent again, until none of them waits. */
+function Outcome({ path, of }: { path: string; of: Replay }) {
+  const [everyMs, setEveryMs] = useState(0);
+  const one = `${path}/${of.replay_id}`;
+  const { data } = useLoaded(one, () => get<ReplayDetails>(one), everyMs);
+  const restMs = data !== undefined && data.outcomes.waiting > 0 ? WAITING_EVERY_MS : 0;
+  const nextMs = of.status === 'running' ? RUNNING_EVERY_MS : restMs;
+  useEffect(() => setEveryMs(nextMs), [nextMs]);
+  if (data === undefined) return '…';
+  const shown = OUTCOMES.filter((name) => data.outcomes[name] > 0);
+  return (
+    <span class="outcomes">
+      {shown.map((name) => (
+        <Status
+          key={name}
+          of={name}
+          word={`${formatNumber(data.outcomes[name])} ${name === 'failed' ? 'failed again' : name}`}
+        />
+      ))}
     </span>
   );
 }

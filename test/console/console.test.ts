@@ -285,6 +285,10 @@ describe.skipIf(PROGRAM === undefined)('the console in Chromium', () => {
     await dialog.getByRole('button', { name: 'Send 16 again' }).click();
     await dialog.waitFor({ state: 'detached' });
     await page.getByText('4 of 16').waitFor();
+    const sentAgain = page.getByRole('group', { name: 'Sent again' }).locator('.outcomes');
+    await expect
+      .poll(() => sentAgain.locator('.status').allTextContents())
+      .toEqual(['1 delivered', '2 waiting', '1 failed again']);
     expect(await judge(page)).toEqual([]);
     await page.goto(`${served.url}/deliveries?status=failed`);
     await page.getByText('To send all again, choose a subscription.').waitFor();

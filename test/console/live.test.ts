@@ -181,7 +181,7 @@ describe.skipIf(PROGRAM === undefined)('the console of the real service', () => 
       };
     };
     const delivered = () =>
-      expect.poll(() => page.getByRole('cell', { name: 'delivered' }).count(), PATIENCE).toBe(3);
+      expect.poll(() => page.getByRole('cell', { name: 'delivered', exact: true }).count(), PATIENCE).toBe(3);
 
     const isRefused = await begin(refusing, 'shop.refused', 422);
     await isRefused('failing');
@@ -191,6 +191,7 @@ describe.skipIf(PROGRAM === undefined)('the console of the real service', () => 
     await press(page.getByRole('dialog'), 'Send 3 again');
     await page.getByText('3 of 3').waitFor();
     await delivered();
+    await page.getByText('3 delivered', { exact: true }).waitFor();
     await isRefused('open');
 
     const isPaused = await begin(pausing, 'shop.paused', 503);

@@ -344,6 +344,11 @@ export async function serveConsole(): Promise<ServedConsole> {
     if (request.method === 'DELETE') return answer(204);
     if (name === 'webhooks/subscription-1/probe') return answer(202, SUBSCRIPTION);
     if (name === 'webhooks/subscription-1/replays') return answer(200, listOf(...replays));
+    if (name === 'webhooks/subscription-1/replays/replay-1')
+      return answer(200, {
+        ...REPLAY,
+        outcomes: { delivered: 1, waiting: 2, failed: 1, canceled: 0, unknown: 0 },
+      });
     if (name === 'webhooks/subscription-1/replay') {
       const { since, dry_run: isCount } = JSON.parse(await readText());
       const matched = Date.now() - Date.parse(since) > 2 * 3_600_000 ? 16 : 0;

@@ -134,12 +134,22 @@ async function followReplay(
   let shown = '';
   for (let replay = begun; ; replay = await api.call('GET', path)) {
     const line = `${replay.replayed} of ${replay.matched} are sent again`;
-    if (replay.status !== 'running') return print(`${line}: ${replay.status}.`);
+    if (replay.status !== 'running') {
+      print(`${line}: ${replay.status}.`);
+      return replay.outcomes === undefined ? undefined : print(wordOutcomes(replay.outcomes as Json, path));
+    }
     if (line !== shown) tell(line);
     shown = line;
     const isOver = await pause(EVERY_MS, false, { signal }).catch(() => true);
     if (isOver) return print(`It goes on: GET ${path}`);
   }
+}
+
+/** What has become of those that were sent again; the path where more of them waits to be read. */
+function wordOutcomes(outcomes: Json, path: string): string {
+  const parts = Object.entries(outcomes).filter(([, value]) => value !== 0);
+  const words = parts.map(([name, value]) => `${value} ${name === 'failed' ? 'failed again' : name}`);
+  return `Of these: ${words.join(', ') || 'none'}.${outcomes.waiting === 0 ? '' : ` Later: GET ${path}`}`;
 }
 
 /** The path of the list; of keys, with the agent that `--agent` names. */

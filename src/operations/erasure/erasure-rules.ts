@@ -25,6 +25,7 @@ export const ERASURE_RULES: Readonly<Record<string, ErasureRule>> = {
   },
   deliveries: { export: true },
   receipts: { export: true },
+  bulk_replay_parts: { where: 'replay_id IN (SELECT id FROM bulk_replays WHERE tenant_id = $1)' },
   bulk_replays: { export: true },
   events: { export: "jsonb_build_object('body', convert_from(body, 'UTF8')::jsonb)" },
   published_events: {},

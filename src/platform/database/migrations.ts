@@ -26,6 +26,7 @@ import { auditParts } from './migrations/0023-audit-parts.ts';
 import { tenantEndTimes } from './migrations/0024-tenant-end-times.ts';
 import { delegationsBySubject } from './migrations/0025-delegations-by-subject.ts';
 import { subscriptionLimit } from './migrations/0028-subscription-limit.ts';
+import { bulkReplayParts } from './migrations/0029-bulk-replay-parts.ts';
 import { renewedStatistics } from './migrations/0030-renewed-statistics.ts';
 
 /** `name` is that of the file. The database records it. */
@@ -62,5 +63,6 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0024-tenant-end-times', steps: [tenantEndTimes] },
   { name: '0025-delegations-by-subject', steps: [delegationsBySubject] },
   { name: '0028-subscription-limit', steps: [subscriptionLimit] },
+  { name: '0029-bulk-replay-parts', steps: [bulkReplayParts] },
   { name: '0030-renewed-statistics', steps: [renewedStatistics] },
 ];

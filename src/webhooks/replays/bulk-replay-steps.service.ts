@@ -64,7 +64,7 @@ export function createBulkReplayStepService({
   };
 
   const replayChunk = async (unit: Transaction, replay: BulkReplay): Promise<BulkReplayStanding> => {
-    const options = { after: replay.nextAfter, limit: pace.chunk };
+    const options = { id: replay.id, after: replay.nextAfter, limit: pace.chunk };
     const done = await replays.replay(unit, rangeOf(replay), options);
     if (done.replayed > 0) unit.afterCommit(() => notifier.poke());
     await store.advance(unit, replay.id, done);

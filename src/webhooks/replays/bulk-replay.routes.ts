@@ -9,12 +9,14 @@ import { subscriptionParams } from '../subscriptions/subscription.schemas.ts';
 import type { SubscriptionService } from '../subscriptions/subscription.service.ts';
 import {
   bulkReplayBody,
+  bulkReplayDetailsSchema,
   bulkReplayListQuery,
   bulkReplayListSchema,
   bulkReplayParams,
   bulkReplayPreviewSchema,
   bulkReplaySchema,
   presentBulkReplay,
+  presentBulkReplayDetails,
 } from './bulk-replay.schemas.ts';
 import type { BulkReplayService } from './bulk-replay.service.ts';
 import type { BulkReplay } from './bulk-replay.ts';
@@ -86,11 +88,11 @@ export function createBulkReplayRoutes({
       method: 'GET',
       path: `${ROOT}/:replay_id`,
       operationId: 'getWebhookReplay',
-      summary: 'Read how far a bulk replay is',
+      summary: 'Read how far a bulk replay is, and what has become of its deliveries',
       request: { params: bulkReplayParams },
-      responses: { 200: { description: 'The bulk replay', schema: bulkReplaySchema } },
+      responses: { 200: { description: 'The bulk replay', schema: bulkReplayDetailsSchema } },
       handler: async ({ context, params }) =>
-        ok(present(await bulkReplays.get(context, params.id, params.replay_id))),
+        ok(presentBulkReplayDetails(await bulkReplays.get(context, params.id, params.replay_id), workflows)),
     },
 
     {

@@ -14,7 +14,7 @@ import type { RecordService } from '../intake/record.service.ts';
 import type { SubscriptionService } from '../subscriptions/subscription.service.ts';
 import type { BulkReplayName } from './bulk-replay.store.ts';
 import * as store from './bulk-replay.store.ts';
-import type { BulkReplay, ReplayableStatus } from './bulk-replay.ts';
+import type { BulkReplay, ReplayableStatus, ReplayOutcomes } from './bulk-replay.ts';
 import type { ReplayRange } from './replay.store.ts';
 import * as replays from './replay.store.ts';
 
@@ -110,18 +110,19 @@ function begin(
   });
 }
 
-/** @throws ServiceError `not_found` */
+/** Reads one, with what has become of its deliveries. @throws ServiceError `not_found` */
 async function get(
   { subscriptions, database }: BulkReplayNeeds,
   context: RequestContext,
   subscriptionId: string,
   id: string,
-): Promise<BulkReplay> {
+): Promise<BulkReplay & { readonly outcomes: ReplayOutcomes }> {
   const there = await subscriptions.exists(context, subscriptionId);
   const name = nameOf(context, subscriptionId, id);
-  const found = there ? await store.find(context.transaction ?? database, name) : undefined;
+  const queryable = context.transaction ?? database;
+  const found = there ? await store.find(queryable, name) : undefined;
   if (found === undefined) throw unknownBulkReplay();
-  return found;
+  return { ...found, outcomes: await store.readOutcomes(queryable, found) };
 }
 
 /** Lists a page, the newest first. */

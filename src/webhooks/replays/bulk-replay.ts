@@ -27,6 +27,14 @@ export type BulkReplay = {
 };
 
 /**
+ * What has become of the deliveries that were replayed, as they are now. `unknown`: their rows are removed, or no row
+ * says which they are.
+ */
+export type ReplayOutcomes = Readonly<
+  Record<'delivered' | 'waiting' | 'failed' | 'canceled' | 'unknown', number>
+>;
+
+/**
  * @returns how many deliveries are still to be replayed. A completed bulk replay has none, even if `replayed` is less
  *   than `matched`, because the missing deliveries were replayed by hand or deleted.
  */

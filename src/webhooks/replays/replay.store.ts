@@ -33,6 +33,9 @@ WITH target AS (
 ), numbered AS (
   SELECT changed.*, row_number() OVER (ORDER BY id)::int AS place FROM changed
 ), work AS (${enqueue({ id: '($8::uuid[])[place]', kind: `'start'`, rank: '2', from: 'numbered' })}
+), part AS (
+  INSERT INTO bulk_replay_parts (replay_id, first, last, deliveries)
+  SELECT $9, ids[1], ids[cardinality(ids)], ids FROM (SELECT array_agg(id ORDER BY id) AS ids FROM changed) AS c WHERE ids IS NOT NULL
 )
 SELECT count(*)::int AS replayed, (array_agg(id ORDER BY id DESC))[1] AS last FROM changed`;
 
@@ -60,18 +63,18 @@ export async function count(queryable: Queryable, range: ReplayRange): Promise<n
 /**
  * Replays the next deliveries of the range, the oldest first: attempt numbers go on, the schedule starts again. A
  * delivery that was replayed after `endedBy` is no longer in the range.
- * @param options.after id of the last delivery that was handled
+ * @param options.id of the bulk replay @param options.after id of the last delivery that was handled
  * @returns how many were replayed and the id of the last; fewer than `limit` means that the range is done
  */
 export async function replay(
   unit: Queryable,
   range: ReplayRange,
-  { after, limit }: { after: string; limit: number },
+  { id, after, limit }: { id: string; after: string; limit: number },
 ): Promise<{ replayed: number; last: string | null }> {
   const ids = Array.from({ length: limit }, newId);
   const { rows } = await unit.query<{ replayed: number; last: string | null }>(
     replayStatement(range.status),
-    [...valuesOf(range), after, limit, ids],
+    [...valuesOf(range), after, limit, ids, id],
   );
   return rows[0] ?? { replayed: 0, last: null };
 }

@@ -194,11 +194,25 @@ describe('an act', () => {
     const following = service.begin(command);
     await eventually(() => following.told.length > 0, 'the progress');
     expect(following.told).toEqual(['0 of 3 are sent again']);
+    // Of three one has arrived, one waits, and one has failed again.
     await service.database.query(
-      `UPDATE bulk_replays SET status = 'completed', replayed = 3, completed_at = now() WHERE subscription_id = $1`,
+      `WITH taken AS (SELECT array_agg(id ORDER BY id) AS ids FROM deliveries WHERE subscription_id = $1), part AS (
+         INSERT INTO bulk_replay_parts SELECT r.id, ids[1], ids[3], ids FROM bulk_replays r, taken WHERE r.subscription_id = $1
+       ), ended AS (
+         UPDATE deliveries SET status = CASE id WHEN ids[1] THEN 'delivered' WHEN ids[2] THEN 'retrying' ELSE status END
+         FROM taken WHERE subscription_id = $1
+       ) UPDATE bulk_replays SET status = 'completed', replayed = 3, completed_at = now() WHERE subscription_id = $1`,
       [made.id],
     );
-    expect(await following.ended).toMatchObject({ lines: ['3 of 3 are sent again: completed.'], code: 0 });
+    expect(await following.ended).toMatchObject({
+      lines: [
+        '3 of 3 are sent again: completed.',
+        expect.stringMatching(
+          /^Of these: 1 delivered, 1 waiting, 1 failed again\. Later: GET \/api\/v1\/webhooks\//,
+        ),
+      ],
+      code: 0,
+    });
     await service.database.query(`UPDATE deliveries SET status = 'canceled' WHERE subscription_id = $1`, [
       made.id,
     ]);

@@ -126,6 +126,56 @@ describe('POST /api/v1/webhooks/{id}/replay', () => {
     expect([shown, attempt_count]).toEqual(['retrying', 12]);
   });
 
+  it('says what has become of the deliveries that it has replayed, and of no others', async () => {
+    const { id, deliveries } = await given(9);
+    const name = await begin(id);
+    const nothing = { delivered: 0, waiting: 0, failed: 0, canceled: 0, unknown: 0 };
+    expect((await read(id, name)).outcomes).toEqual(nothing);
+    await advance(name);
+    expect((await read(id, name)).outcomes).toEqual({ ...nothing, waiting: 3 });
+    for (let chunk = 0; chunk < 3; chunk += 1) {
+      await rooms.database.query('DELETE FROM outbox WHERE endpoint = $1', [id]);
+      await advance(name);
+    }
+    // A replay by hand and a delivery that was never replayed are no part of it.
+    const [, other] = await rooms.publish(id, 2);
+    await rooms.database.query(
+      `UPDATE deliveries SET status = 'failed', generation = 1, completed_at = now() WHERE id = $1`,
+      [other],
+    );
+    for (const [from, to, status] of [
+      [0, 4, 'delivered'],
+      [4, 6, 'failed'],
+      [6, 7, 'canceled'],
+      [7, 8, 'pending'],
+    ] as const)
+      await rooms.database.query('UPDATE deliveries SET status = $2 WHERE id = ANY ($1)', [
+        deliveries.slice(from, to),
+        status,
+      ]);
+    const { rows } = await rooms.database.query<{ status: string; count: number }>(
+      'SELECT status, count(*)::int AS count FROM deliveries WHERE id = ANY ($1) GROUP BY 1',
+      [deliveries],
+    );
+    const countOf = (...wanted: string[]) =>
+      rows.filter(({ status }) => wanted.includes(status)).reduce((sum, { count }) => sum + count, 0);
+    const { replayed, outcomes } = await read(id, name);
+    expect([replayed, outcomes]).toEqual([
+      9,
+      {
+        ...{ delivered: countOf('delivered'), waiting: countOf('pending', 'retrying') },
+        ...{ failed: countOf('failed'), canceled: countOf('canceled'), unknown: 0 },
+      },
+    ]);
+    expect(outcomes).toEqual({ delivered: 4, waiting: 2, failed: 2, canceled: 1, unknown: 0 });
+    await rooms.database.query('DELETE FROM deliveries WHERE id = ANY ($1)', [deliveries.slice(0, 3)]);
+    expect((await read(id, name)).outcomes).toMatchObject({ delivered: 1, unknown: 3 });
+    expect((await rooms.send('GET', `/api/v1/webhooks/${id}/replays`)).body.data[0].outcomes).toBeUndefined();
+    // The build before kept no parts.
+    await rooms.database.query('DELETE FROM bulk_replay_parts WHERE replay_id = $1', [name]);
+    expect((await read(id, name)).outcomes).toEqual({ ...nothing, unknown: 9 });
+  });
+
   it('refuses an inactive subscription, another bulk replay that runs, and a range without an end after its start', async () => {
     const { id } = await given(2);
     await rooms.send('PUT', `/api/v1/webhooks/${id}`, { active: false });
