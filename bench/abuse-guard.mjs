@@ -53,7 +53,7 @@ async function measureKind({ seconds, provers, ended }) {
     };
     const { port } = await order(guard, { begin: true });
     pinToCore(guard.pid);
-    const tokenFor = async (child) => order(guard, { jkt: (await order(child, { key: true })).jkt });
+    const tokenFor = async (child) => order(guard, { jkt: (await order(child, { isForKey: true })).jkt });
     const [quietToken, loudToken] = [await tokenFor(quiet), await tokenFor(loud)];
     const calm = { port, ...quietToken, connections: 2, pause: 10, seconds };
     await order(quiet, { ...calm, seconds: 1 });
@@ -99,6 +99,7 @@ async function serveGuard() {
   const admit = requireAgent(guard);
   const server = createServer((incoming, response) => admit(incoming, response, () => response.end()));
   await once(server.listen(0, '127.0.0.1'), 'listening');
+  const address = server.address();
   process.on('disconnect', () => process.exit());
   let count = 0;
   let timer;
@@ -106,9 +107,9 @@ async function serveGuard() {
     for (let n = 0; n < most; n += 1) issuer.suspendAgent(crypto.randomUUID());
     count += most;
   };
-  process.on('message', async ({ begin, jkt, ended, stop }) => {
-    if (begin) process.send({ port: server.address().port });
-    if (jkt) process.send({ token: await issuer.createToken({}, { key: { jkt } }) });
+  process.on('message', async (/** @type {Record<string, any>} */ { begin, jkt, ended, stop }) => {
+    if (begin) process.send({ port: typeof address === 'object' ? address?.port : 0 });
+    if (jkt) process.send({ token: await issuer.createToken({ cnf: { jkt } }) });
     if (ended) timer = setInterval(endSome, 100, ended / 10);
     if (stop) process.send({ count });
     if (stop) clearInterval(timer);
@@ -117,12 +118,12 @@ async function serveGuard() {
 
 async function proveOften() {
   const key = await (await createTestIssuer()).createKey();
-  process.on('message', async (order) =>
-    process.send(order.key ? { jkt: key.jkt } : await load({ ...order, key })),
+  process.on('message', async (/** @type {Parameters<typeof load>[0] & { isForKey?: true }} */ order) =>
+    process.send(order.isForKey ? { jkt: key.jkt } : await load(order, key)),
   );
 }
 
-async function load({ port, token, key, connections, pause, seconds }) {
+async function load({ port, token, connections, pause, seconds }, key) {
   const latencies = [];
   const statuses = {};
   const until = performance.now() + seconds * 1_000;
