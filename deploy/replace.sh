@@ -6,8 +6,10 @@ set -euo pipefail
 service="${1:?the service: api or worker}"
 cd "$(dirname "$(realpath "$0")")/.."
 fail() { echo "$service: $1" >&2 && exit 1; }
-# Those that have ended already: Compose would start them again, and no new ones.
-docker compose rm --force "$service" > /dev/null
+# Those that have ended, or never began: Compose would start them in place of new ones.
+ended="$(docker compose ps --all --quiet --status exited --status created "$service")"
+# shellcheck disable=SC2086  # an id a word
+[ -z "$ended" ] || docker rm $ended > /dev/null
 ids="$(docker compose ps --quiet "$service")"
 [ -n "$ids" ] || fail 'no process runs; docker compose up -d starts it'
 # shellcheck disable=SC2086  # an id a word

@@ -87,7 +87,7 @@ describe('replace.sh', () => {
     const whole = engineOf([['old', 2]]);
     whole.replace();
     const { calls } = whole.read();
-    expect(calls).toBeGreaterThan(10);
+    expect(calls).toBeGreaterThanOrEqual(10);
     for (let breaksAt = 1; breaksAt <= calls; breaksAt += 1) {
       const { replace, read, change, versions } = engineOf([['old', 2]]);
       change({ breaksAt });

@@ -47,14 +47,10 @@ function call() {
   else if (words[0] === 'rename') update(words[1], { name: `/${words[2]}` });
   else if (words[0] === 'stop') update(words[1], { hasEnded: true });
   else if (words[0] === 'rm') change(engine.containers.filter(({ id }) => id !== words.at(-1)));
-  else if (words[1] === 'rm') change(running());
-  else if (words[1] === 'ps')
-    process.stdout.write(
-      running()
-        .map(({ id }) => `${id}\n`)
-        .join(''),
-    );
-  else {
+  else if (words[1] === 'ps') {
+    const found = engine.containers.filter(({ hasEnded = false }) => hasEnded === words.includes('exited'));
+    process.stdout.write(found.map(({ id }) => `${id}\n`).join(''));
+  } else {
     scale(
       Number(/=(\d+)$/.exec(words[words.indexOf('--scale') + 1] ?? '')?.[1]),
       !words.includes('--no-recreate'),
