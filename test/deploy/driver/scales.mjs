@@ -14,16 +14,18 @@ export function scaleSteps({ stack, watch, run, say, former, newer }) {
     run(`docker compose up -d --no-deps --scale api=${count} --scale worker=${count} api worker`);
   const settle = (count) => Promise.all(['api', 'worker'].map((service) => stack.healthy(service, count)));
 
-  /** Looks at the healthy processes of a service until it is stopped. @returns the fewest that it saw, in the end */
-  function countHealthy(service) {
+  /** Counts the processes of a service until it is stopped. @returns the fewest healthy and the most that lived */
+  function countProcesses(service) {
     let isOver = false;
     const looking = (async () => {
       let fewest = Number.POSITIVE_INFINITY;
+      let most = 0;
       while (!isOver) {
         fewest = Math.min(fewest, (await stack.containers(service, 'health=healthy')).length);
+        most = Math.max(most, (await stack.containers(service)).length);
         await sleep(100);
       }
-      return fewest;
+      return { fewest, most };
     })();
     return () => {
       isOver = true;
@@ -32,20 +34,24 @@ export function scaleSteps({ stack, watch, run, say, former, newer }) {
   }
 
   async function replace(service, count) {
-    const stop = countHealthy(service);
+    const stop = countProcesses(service);
     const began = Date.now();
     await run(`deploy/replace.sh ${service}`, { note: say });
     const ended = Date.now();
-    const fewest = await stop();
+    const { fewest, most } = await stop();
     // What the last of the old ones had under way.
     await sleep(2_000);
     const made = await watch.judge(
       { began, ended },
       { latest: LATEST, isOnce: true },
-      `at least ${fewest}; `,
+      `${fewest} to ${most}; `,
     );
-    const few = fewest < count ? [`${fewest} of ${count} processes were healthy`] : [];
-    return { name: `deploy/replace.sh ${service}`, ...made, faults: [...made.faults, ...few] };
+    const faults = [
+      ...made.faults,
+      ...(fewest < count ? [`${fewest} of ${count} processes were healthy`] : []),
+      ...(most > count + 1 ? [`${most} processes lived`] : []),
+    ];
+    return { name: `deploy/replace.sh ${service}`, ...made, faults };
   }
 
   const replaceAll = (count, image) => async () => {
