@@ -87,6 +87,7 @@ describe('the upgrade', () => {
       `tag ${RAN} countersign:${RAN}`,
       expect.stringMatching(/^compose build --build-arg REVISION=/),
       'compose run --rm --no-deps migrate',
+      'compose exec -T gateway nginx -c /deploy/nginx.conf -s reload',
       ...replaced,
     ]);
   });

@@ -126,11 +126,12 @@ describe('replace.sh', () => {
     expect(versions()).toEqual(before);
   });
 
-  it('lets the gateway close each connection that idles before an api that stops does', () => {
-    const idle = Number(
-      /^ {4}keepalive_timeout (\d+)ms;$/m.exec(readFileSync('deploy/gateway/nginx.conf', 'utf8'))?.[1],
-    );
+  it('lets the gateway close a connection to an api before it does, and none that a client keeps', () => {
+    const gateway = readFileSync('deploy/gateway/nginx.conf', 'utf8');
+    const idle = Number(/^ {4}keepalive_timeout (\d+)ms;$/m.exec(gateway)?.[1]);
     const [, linger = ''] = /^const LINGER = ([\d_]+);$/m.exec(readFileSync('src/app/api.ts', 'utf8')) ?? [];
     expect(idle).toBeLessThanOrEqual(Number(linger.replaceAll('_', '')) / 2);
+    // And none that a client keeps, when it reads its file anew.
+    expect(gateway).toMatch(/^ {4}keepalive_min_timeout \ds;$/m);
   });
 });

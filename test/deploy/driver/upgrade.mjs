@@ -46,6 +46,7 @@ export function upgradeSteps({ stack, watch, run, page, to, say, former, newer }
     const promises = [
       ['docker compose build', {}],
       ['docker compose run --rm --no-deps migrate', PROMISE],
+      ['docker compose exec -T gateway nginx', PROMISE],
       ['deploy/replace.sh api', PROMISE],
       ['deploy/replace.sh worker', PROMISE],
     ];
