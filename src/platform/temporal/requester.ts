@@ -8,7 +8,7 @@ const OPERATOR_SIGNAL = /^operator[A-Z]/;
 
 /**
  * Finds who requested the step that an activity performs: the `identity` of the newest update, operator's signal or
- * cancellation before the activity was scheduled. Its sender chooses it (`temporal workflow update --identity`).
+ * cancellation before the activity was scheduled. Its sender chooses it, and Temporal's UI without a login gives none.
  * @returns undefined when several identities requested something in the same workflow task, or none did
  */
 export function identityOf(events: readonly HistoryEvent[], activityId: string): string | undefined {
