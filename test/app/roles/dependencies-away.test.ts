@@ -123,6 +123,8 @@ describe('a worker that starts before what it needs', () => {
     const scraped = await fetch(`http://127.0.0.1:${metrics}/metrics`);
     expect([scraped.status, await scraped.text()]).toEqual([200, expect.stringContaining('countersign_')]);
     expect(count()).toEqual([1, 1]);
+    const ofApi = await fetch(`${origin}/readyz`);
+    expect([ofApi.status, await ofApi.json()]).toMatchObject([200, { temporal: 'degraded' }]);
 
     isAway = false;
     await told('worker.ready');
