@@ -10,6 +10,7 @@ const lines: {
   readBlock(page: string, words: string, language?: string): string;
   persist(block: string): string;
   commandOf(line: string): string;
+  restoreToMinute(page: string): string;
   runLines(text: string, place: { cwd: string; env?: NodeJS.ProcessEnv }): Promise<Run>;
 } = await import(resolve('test/deploy/driver/lines.mjs'));
 const {
@@ -52,6 +53,14 @@ describe('the lines of the pages', () => {
       'if docker compose run --rm --no-deps worker restore-check; then',
     );
     expect(lines.commandOf(lines.readBlock(HOST, '17 3 * * *', 'crontab'))).toMatch(/^\/opt\/countersign\//);
+  });
+
+  it('for a minute come after the backup is unpacked, and before Postgres starts', () => {
+    const minute = lines.readBlock(HOST, 'recovery.signal');
+    const [unpacked = '', started = ''] = lines.restoreToMinute(HOST).split(minute);
+    expect(unpacked).toContain('tar xzf - -C docker');
+    expect(started).toMatch(/^docker compose up -d --wait postgres\n/);
+    expect(unpacked + started).toBe(lines.readBlock(HOST, 'lost-$now'));
   });
 
   it('are run in one shell, each with its times, and not those within a function', async () => {

@@ -2,21 +2,26 @@
 import { copyFileSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { commandOf, persist, readBlock } from './lines.mjs';
+import { commandOf, persist, readBlock, restoreToMinute } from './lines.mjs';
+import { createLoss } from './loss.mjs';
 
-/** @param {{ stack: any, watch: any, run: Function, page: (name: string) => string, newer: string }} needs */
-export function backupSteps({ stack, watch, run, page, newer }) {
+/** @param {{ stack: any, watch: any, run: Function, page: (name: string) => string, to: string, newer: string }} needs */
+export function backupSteps({ stack, watch, run, page, to, newer }) {
   const { folder } = stack;
   const backups = join(stack.place, 'backups');
 
-  async function makeBackup() {
+  /** The newest backup is that of today, in place of an earlier one. */
+  async function makeBackup(env = {}) {
     const line = readBlock(page('fresh-host.md'), '17 3 * * *', 'crontab');
     mkdirSync(backups, { recursive: true });
     const command = commandOf(line)
       .replace('/opt/countersign', folder)
       .replace('/var/backups/countersign', backups);
-    await run(command, { cwd: '/' });
-    const [file = ''] = readdirSync(backups);
+    await run(command, { cwd: '/', env });
+    const [file = ''] = readdirSync(backups)
+      .filter((name) => name.endsWith('.tar.gz'))
+      .sort()
+      .reverse();
     return join(backups, file);
   }
 
@@ -62,18 +67,14 @@ export function backupSteps({ stack, watch, run, page, newer }) {
   }
 
   /** From a new backup, because the restore took the WAL of the former one away. */
-  async function restoreToMinute() {
+  async function goBackToMinute() {
     const client = await watch.enter();
     const file = await makeBackup();
     const kept = await client.subscribe(`${await stack.hook()}-kept`);
     await sleep(2_000);
     const TO = new Date().toISOString().replace('T', ' ').replace('Z', '+00');
     await sleep(2_000);
-    const minute = readBlock(page('fresh-host.md'), 'recovery.signal');
-    const text = readBlock(page('fresh-host.md'), 'lost-$now').replace(
-      /^docker compose up -d --wait postgres/m,
-      (first) => minute + first,
-    );
+    const text = restoreToMinute(page('fresh-host.md'));
     const made = await goBack({ client, text, env: { BACKUP: file, TO }, n: -2 });
     const { status } = await client.readSubscription(kept.body.id);
     const faults = status === 200 ? [] : [`a subscription from before is gone: ${status}`];
@@ -84,6 +85,7 @@ export function backupSteps({ stack, watch, run, page, newer }) {
     ['backup', backUp],
     ['account', endLoad],
     ['restore', restore],
-    ['restore to a minute', restoreToMinute],
+    ['restore to a minute', goBackToMinute],
+    ['the machine is lost', createLoss({ stack, watch, run, page, to, makeBackup, backups })],
   ];
 }

@@ -17,6 +17,13 @@ export function readBlock(page, words, language = 'sh') {
   return found[0];
 }
 
+/** @returns {string} the lines of docs/fresh-host.md that restore, with those for a minute where they belong */
+export const restoreToMinute = (page) =>
+  readBlock(page, 'lost-$now').replace(
+    /^docker compose up -d --wait postgres/m,
+    (first) => readBlock(page, 'recovery.signal') + first,
+  );
+
 /** What a comment asks of a person: repeats such a line, at most ten times. */
 export const persist = (block) =>
   block.replace(

@@ -8,6 +8,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const PROJECT = 'countersign-deployment';
+/** The project of a machine that takes over. */
+const OTHER = 'countersign-other';
+const DOWN = ['down', '--volumes', '--remove-orphans'];
 /** Docker gives networks of 172.17 to 172.31 by itself, so one of those may be in use. */
 const NETWORK = '172.16.184.0/24';
 const PRIVATE = '10.0.0.0/8,172.16.0.0/12,192.168.0.0/16';
@@ -33,8 +36,11 @@ export async function createStack({ root, from, to, say }) {
   const versions = [from, to].map((commit) => commit.slice(0, 8));
   const removable = versions.map((version) => `countersign:${version}`).filter((tag) => !isImage(tag));
 
-  await run('git', 'clone', '--quiet', '--shared', '--no-checkout', root, folder);
-  await run('git', '-C', folder, 'checkout', '--quiet', from);
+  async function clone(commit) {
+    await run('git', 'clone', '--quiet', '--shared', '--no-checkout', root, folder);
+    await run('git', '-C', folder, 'checkout', '--quiet', commit);
+  }
+  await clone(from);
   writeFileSync(join(place, 'beside.yml'), besideOf(join(folder, 'Dockerfile'), ports));
 
   /** @returns {Promise<string>} what a program printed */
@@ -55,13 +61,14 @@ export async function createStack({ root, from, to, say }) {
       });
     });
   }
-  const ofProject = ['--filter', `label=com.docker.compose.project=${PROJECT}`];
+  let [project, version] = [PROJECT, versions[0]];
+  const ofProject = (name = project) => ['--filter', `label=com.docker.compose.project=${name}`];
   const lines = (text) => text.split('\n').filter(Boolean);
   /** @returns {Promise<string[]>} the ids of the containers of a service that run */
   const containers = async (service, ...filters) =>
     lines(
       await run(
-        ...['docker', 'ps', '-q', ...ofProject, '--filter', `label=com.docker.compose.service=${service}`],
+        ...['docker', 'ps', '-q', ...ofProject(), '--filter', `label=com.docker.compose.service=${service}`],
         ...filters.flatMap((filter) => ['--filter', filter]),
       ),
     );
@@ -73,10 +80,9 @@ export async function createStack({ root, from, to, say }) {
     settle() {
       const file = join(folder, '.env');
       const given = readFileSync(file, 'utf8');
-      const version = `COUNTERSIGN_VERSION=${versions[0]}`;
-      writeFileSync(file, given.replace(/^# COUNTERSIGN_VERSION=.*$/m, version));
+      writeFileSync(file, given.replace(/^# COUNTERSIGN_VERSION=.*$/m, `COUNTERSIGN_VERSION=${version}`));
       const own = {
-        COMPOSE_PROJECT_NAME: PROJECT,
+        COMPOSE_PROJECT_NAME: project,
         COMPOSE_FILE: `${join(folder, 'docker-compose.yml')}:${join(place, 'beside.yml')}`,
         GATEWAY_NETWORK: process.env.GATEWAY_NETWORK ?? NETWORK,
         RATE_LIMIT_ADDRESS: '0',
@@ -144,16 +150,17 @@ export async function createStack({ root, from, to, say }) {
         '15',
         ...['migrate', 'api', 'worker'],
       ),
+    /** Takes the project down with its volumes; in place of its folder there is a clone of a commit, for another one. */
+    async lose(commit) {
+      await run('docker', 'compose', '--project-directory', folder, ...DOWN);
+      rmSync(folder, { recursive: true });
+      await clone(commit);
+      [project, version] = [OTHER, commit.slice(0, 8)];
+    },
     /** Removes everything. @returns {Promise<string[]>} all that the engine still has of the project */
     async down() {
       say('taking the stack down');
-      await run(
-        'docker',
-        'compose',
-        '--project-directory',
-        folder,
-        ...['down', '--volumes', '--remove-orphans'],
-      );
+      await run('docker', 'compose', '--project-directory', folder, ...DOWN);
       // The upgrade's lines give the image that ran a tag of its digits.
       const digits = removable.map((tag) => `countersign:${imageOf(tag).slice(7, 19)}`);
       for (const tag of [...digits, ...removable]) if (isImage(tag)) await run('docker', 'image', 'rm', tag);
@@ -163,8 +170,8 @@ export async function createStack({ root, from, to, say }) {
         ['volume', 'ls'],
         ['network', 'ls'],
       ];
-      const found = left.map((words) =>
-        spawnSync('docker', [...words, '-q', ...ofProject], { encoding: 'utf8' }),
+      const found = [PROJECT, OTHER].flatMap((name) =>
+        left.map((words) => spawnSync('docker', [...words, '-q', ...ofProject(name)], { encoding: 'utf8' })),
       );
       return found.flatMap(({ stdout }) => lines(stdout));
     },

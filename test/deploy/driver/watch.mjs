@@ -29,8 +29,9 @@ export function createWatch(stack) {
   }
 
   return {
-    /** Becomes a client of the tenant that the page's lines have made. */
+    /** Becomes a client of the tenant that the page's lines have made; the receiver may be another one. */
     async enter() {
+      arrived.length = 0;
       client = createClient({
         ...stack,
         tenant: JSON.parse(readFileSync(join(stack.folder, 'acme.json'), 'utf8')),
