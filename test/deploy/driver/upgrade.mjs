@@ -28,8 +28,10 @@ export function upgradeSteps({ stack, watch, run, page, to, say, former, newer }
   /** A row for each command that begins so, and one for the image that runs afterwards. */
   async function rowsOf(commands, promises, image) {
     const rows = [];
-    for (const { text, ...window } of commands) {
+    for (const { text, began, ended } of commands) {
       const [, promise] = promises.find(([words]) => text.startsWith(words)) ?? [];
+      // In a second there is load for certain, and the gateway's former processes end after the command.
+      const window = { began, ended: Math.max(ended, began + 1_000) };
       if (promise !== undefined) rows.push({ name: text, ...(await watch.judge(window, promise)) });
     }
     if (rows.length !== promises.length)
