@@ -4,7 +4,7 @@ import { get, send } from './api.ts';
 import { Ask, Confirm, Opener } from './dialogs.tsx';
 import { count, formatClock, formatNumber } from './format.ts';
 import { useList, useLoaded } from './hooks.ts';
-import type { Replay, ReplayDetails, ReplayPreview } from './types.ts';
+import type { Replay, ReplayPreview } from './types.ts';
 import { Ago, Failure, Part, Status, Table } from './ui.tsx';
 
 /** Hours of a window, and their words. */
@@ -17,8 +17,8 @@ const WINDOWS = [
 ] as const;
 const USUAL = 24;
 const HOUR_MS = 3_600_000;
+/** While more is sent, or waits. */
 const RUNNING_EVERY_MS = 2_000;
-const WAITING_EVERY_MS = 4_000;
 
 type SendAllProps = {
   readonly subscription: string;
@@ -144,19 +144,18 @@ const OUTCOMES = ['delivered', 'waiting', 'failed', 'canceled', 'unknown'] as co
 function Outcome({ path, of }: { path: string; of: Replay }) {
   const [everyMs, setEveryMs] = useState(0);
   const one = `${path}/${of.replay_id}`;
-  const { data } = useLoaded(one, () => get<ReplayDetails>(one), everyMs);
-  const restMs = data !== undefined && data.outcomes.waiting > 0 ? WAITING_EVERY_MS : 0;
-  const nextMs = of.status === 'running' ? RUNNING_EVERY_MS : restMs;
-  useEffect(() => setEveryMs(nextMs), [nextMs]);
-  if (data === undefined) return '…';
-  const shown = OUTCOMES.filter((name) => data.outcomes[name] > 0);
+  const outcomes = useLoaded(one, () => get<Replay>(one), everyMs).data?.outcomes;
+  const goesOn = of.status === 'running' || (outcomes?.waiting ?? 0) > 0;
+  useEffect(() => setEveryMs(goesOn ? RUNNING_EVERY_MS : 0), [goesOn]);
+  if (outcomes === undefined) return '…';
+  const shown = OUTCOMES.filter((name) => outcomes[name] > 0);
   return (
     <span class="outcomes">
       {shown.map((name) => (
         <Status
           key={name}
           of={name}
-          word={`${formatNumber(data.outcomes[name])} ${name === 'failed' ? 'failed again' : name}`}
+          word={`${formatNumber(outcomes[name])} ${name === 'failed' ? 'failed again' : name}`}
         />
       ))}
     </span>

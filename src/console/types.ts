@@ -31,11 +31,7 @@ import type {
   receiptSchema,
   receiverCountSchema,
 } from '../webhooks/receipts/receipt.schemas.ts';
-import type {
-  bulkReplayDetailsSchema,
-  bulkReplayPreviewSchema,
-  bulkReplaySchema,
-} from '../webhooks/replays/bulk-replay.schemas.ts';
+import type { bulkReplayPreviewSchema, bulkReplaySchema } from '../webhooks/replays/bulk-replay.schemas.ts';
 import type { standingSchema } from '../webhooks/standing/standing.routes.ts';
 import type { streamSchema, streamStatusSchema } from '../webhooks/streams/stream.schemas.ts';
 import type { rotatedSecretSchema } from '../webhooks/subscriptions/signing-secret.routes.ts';
@@ -67,7 +63,6 @@ export type Standing = z.infer<typeof standingSchema>;
 export type Subscription = z.infer<typeof subscriptionSchema>;
 export type SubscriptionDetails = z.infer<typeof subscriptionDetailsSchema>;
 export type Replay = z.infer<typeof bulkReplaySchema>;
-export type ReplayDetails = z.infer<typeof bulkReplayDetailsSchema>;
 export type ReplayPreview = z.infer<typeof bulkReplayPreviewSchema>;
 export type CreatedSubscription = z.infer<typeof createdSubscriptionSchema>;
 export type RotatedSecret = z.infer<typeof rotatedSecretSchema>;

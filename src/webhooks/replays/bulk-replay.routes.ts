@@ -9,14 +9,12 @@ import { subscriptionParams } from '../subscriptions/subscription.schemas.ts';
 import type { SubscriptionService } from '../subscriptions/subscription.service.ts';
 import {
   bulkReplayBody,
-  bulkReplayDetailsSchema,
   bulkReplayListQuery,
   bulkReplayListSchema,
   bulkReplayParams,
   bulkReplayPreviewSchema,
   bulkReplaySchema,
   presentBulkReplay,
-  presentBulkReplayDetails,
 } from './bulk-replay.schemas.ts';
 import type { BulkReplayService } from './bulk-replay.service.ts';
 import type { BulkReplay } from './bulk-replay.ts';
@@ -90,9 +88,9 @@ export function createBulkReplayRoutes({
       operationId: 'getWebhookReplay',
       summary: 'Read how far a bulk replay is, and what has become of its deliveries',
       request: { params: bulkReplayParams },
-      responses: { 200: { description: 'The bulk replay', schema: bulkReplayDetailsSchema } },
+      responses: { 200: { description: 'The bulk replay', schema: bulkReplaySchema } },
       handler: async ({ context, params }) =>
-        ok(presentBulkReplayDetails(await bulkReplays.get(context, params.id, params.replay_id), workflows)),
+        ok(present(await bulkReplays.get(context, params.id, params.replay_id))),
     },
 
     {

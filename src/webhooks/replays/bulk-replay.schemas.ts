@@ -9,8 +9,8 @@ import {
   BULK_REPLAY_ENDS,
   BULK_REPLAY_STATUSES,
   type BulkReplay,
+  REPLAY_OUTCOMES,
   REPLAYABLE,
-  type ReplayOutcomes,
   remainingOf,
 } from './bulk-replay.ts';
 
@@ -46,27 +46,14 @@ export const bulkReplaySchema = z
     remaining: z.int().min(0).meta({ description: 'Still to be replayed, or left when it was canceled.' }),
     created_at: timestamp,
     completed_at: timestamp.nullable(),
+    outcomes: z.record(z.enum(REPLAY_OUTCOMES), z.int().min(0)).optional().meta({
+      description:
+        'Of one that is read: what has become of those replayed, as they are now, together `replayed`. waiting: they have not ended. failed: for good, once more. unknown: removed since, or replayed by a version that did not keep which they are.',
+    }),
     workflow_id: z.string(),
     workflow_url: z.string().meta({ description: 'Its history, for operators.' }),
   })
   .meta({ id: 'WebhookReplay' });
-
-/** Of one that is read, so that the cost of a page of a list does not grow with the deliveries of all. */
-export const bulkReplayDetailsSchema = bulkReplaySchema
-  .extend({
-    outcomes: z
-      .strictObject({
-        delivered: z.int().min(0),
-        waiting: z.int().min(0).meta({ description: 'Not ended: pending, retrying or held.' }),
-        failed: z.int().min(0).meta({ description: 'Failed for good once more.' }),
-        canceled: z.int().min(0),
-        unknown: z.int().min(0).meta({
-          description: 'Removed since, or replayed by a version that did not keep which they are.',
-        }),
-      })
-      .meta({ description: 'What has become of those replayed, as they are now: together `replayed`.' }),
-  })
-  .meta({ id: 'WebhookReplayDetails' });
 
 export const bulkReplayListSchema = pageSchema(bulkReplaySchema, 'WebhookReplayList');
 
@@ -75,23 +62,11 @@ export const bulkReplayListQuery = z.object({ ...pageParameters });
 
 /** @returns a bulk replay as answers show it @param place address and namespace of Temporal's UI */
 export function presentBulkReplay(replay: BulkReplay, place: WorkflowPlace) {
-  return present(bulkReplaySchema, replay, moreOf(replay, place));
-}
-
-/** @returns the same with what has become of the deliveries */
-export function presentBulkReplayDetails(
-  replay: BulkReplay & { readonly outcomes: ReplayOutcomes },
-  place: WorkflowPlace,
-) {
-  return present(bulkReplayDetailsSchema, replay, moreOf(replay, place));
-}
-
-function moreOf(replay: BulkReplay, place: WorkflowPlace) {
   const workflowId = entityWorkflowId('bulkReplay', replay.id);
-  return {
+  return present(bulkReplaySchema, replay, {
     replay_id: replay.id,
     remaining: remainingOf(replay),
     workflow_id: workflowId,
     workflow_url: workflowUrl(place, workflowId),
-  };
+  });
 }

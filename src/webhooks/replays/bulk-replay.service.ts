@@ -14,7 +14,7 @@ import type { RecordService } from '../intake/record.service.ts';
 import type { SubscriptionService } from '../subscriptions/subscription.service.ts';
 import type { BulkReplayName } from './bulk-replay.store.ts';
 import * as store from './bulk-replay.store.ts';
-import type { BulkReplay, ReplayableStatus, ReplayOutcomes } from './bulk-replay.ts';
+import type { BulkReplay, ReplayableStatus } from './bulk-replay.ts';
 import type { ReplayRange } from './replay.store.ts';
 import * as replays from './replay.store.ts';
 
@@ -110,19 +110,18 @@ function begin(
   });
 }
 
-/** Reads one, with what has become of its deliveries. @throws ServiceError `not_found` */
+/** Reads one with its `outcomes`. @throws ServiceError `not_found` */
 async function get(
   { subscriptions, database }: BulkReplayNeeds,
   context: RequestContext,
   subscriptionId: string,
   id: string,
-): Promise<BulkReplay & { readonly outcomes: ReplayOutcomes }> {
+): Promise<BulkReplay> {
   const there = await subscriptions.exists(context, subscriptionId);
   const name = nameOf(context, subscriptionId, id);
-  const queryable = context.transaction ?? database;
-  const found = there ? await store.find(queryable, name) : undefined;
+  const found = there ? await store.read(context.transaction ?? database, name) : undefined;
   if (found === undefined) throw unknownBulkReplay();
-  return { ...found, outcomes: await store.readOutcomes(queryable, found) };
+  return found;
 }
 
 /** Lists a page, the newest first. */

@@ -4,7 +4,7 @@ import { deleteOldest } from '../../platform/database/deletion.ts';
 import { type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { listBy } from '../../platform/temporal/expected-workflows.ts';
-import type { BulkReplay, BulkReplayEnd, ReplayOutcomes } from './bulk-replay.ts';
+import type { BulkReplay, BulkReplayEnd } from './bulk-replay.ts';
 
 /** Names a bulk replay of the given subscription, or of any when `subscriptionId` is undefined. */
 export type BulkReplayName = {
@@ -22,8 +22,15 @@ const COLUMNS = `
 id, tenant_id AS "tenantId", subscription_id AS "subscriptionId", delivery_status AS "deliveryStatus", since, until, status,
 end_reason AS "endReason", matched, replayed, next_after AS "nextAfter", created_at AS "createdAt", completed_at AS "completedAt"`;
 
-const FIND = `
-SELECT ${COLUMNS} FROM bulk_replays WHERE tenant_id = $1 AND id = $2 AND ($3::uuid IS NULL OR subscription_id = $3)`;
+// The bounds let each part open the partitions of its own days only.
+const OUTCOMES = `, (
+  SELECT json_build_object('delivered', count(*) FILTER (WHERE d.status = 'delivered'), 'waiting', count(*) FILTER (WHERE d.status IN ('pending', 'retrying')),
+    'failed', count(*) FILTER (WHERE d.status = 'failed'), 'canceled', count(*) FILTER (WHERE d.status = 'canceled'), 'unknown', bulk_replays.replayed - count(*))
+  FROM bulk_replay_parts p JOIN deliveries d ON d.id BETWEEN p.first AND p.last AND d.id = ANY (p.deliveries) WHERE p.replay_id = bulk_replays.id
+) AS outcomes`;
+
+const findBy = (more = '') => `
+SELECT ${COLUMNS}${more} FROM bulk_replays WHERE tenant_id = $1 AND id = $2 AND ($3::uuid IS NULL OR subscription_id = $3)`;
 
 const INSERT = `
 INSERT INTO bulk_replays (id, tenant_id, subscription_id, delivery_status, since, until, matched, created_at)
@@ -31,20 +38,13 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 ON CONFLICT (subscription_id) WHERE status = 'running' DO NOTHING
 RETURNING ${COLUMNS}`;
 
-// The bounds let each part open the partitions of its own days only.
-const OUTCOMES = `
-SELECT (count(*) FILTER (WHERE d.status = 'delivered'))::int AS delivered, (count(*) FILTER (WHERE d.status IN ('pending', 'retrying')))::int AS waiting,
-  (count(*) FILTER (WHERE d.status = 'failed'))::int AS failed, (count(*) FILTER (WHERE d.status = 'canceled'))::int AS canceled
-FROM bulk_replay_parts p JOIN deliveries d ON d.id BETWEEN p.first AND p.last AND d.id = ANY (p.deliveries)
-WHERE p.replay_id = $1`;
-
 const EXPECTED = `
 SELECT tenant_id AS "tenantId", id AS "entityId" FROM bulk_replays
 WHERE status = 'running' AND id > $1 ORDER BY id LIMIT $2`;
 
-const findOne = async (queryable: Queryable, name: BulkReplayName, lock: string) => {
+const findOne = async (queryable: Queryable, name: BulkReplayName, statement: string) => {
   const values = [name.tenantId, name.id, name.subscriptionId ?? null];
-  return (await queryable.query<BulkReplay>(FIND + lock, values)).rows[0];
+  return (await queryable.query<BulkReplay>(statement, values)).rows[0];
 };
 
 /** @returns the current time by the database's clock */
@@ -70,26 +70,17 @@ export async function findRunning(queryable: Queryable, subscriptionId: string):
 }
 
 export function find(queryable: Queryable, name: BulkReplayName): Promise<BulkReplay | undefined> {
-  return findOne(queryable, name, '');
+  return findOne(queryable, name, findBy());
 }
 
-/** Reads what has become of the deliveries that a bulk replay has replayed. */
-export async function readOutcomes(
-  queryable: Queryable,
-  { id, replayed }: Pick<BulkReplay, 'id' | 'replayed'>,
-): Promise<ReplayOutcomes> {
-  const { rows } = await queryable.query<Omit<ReplayOutcomes, 'unknown'>>(OUTCOMES, [id]);
-  const { delivered, waiting, failed, canceled } = rows[0] ?? NONE;
-  // A chunk may have been replayed between the two readings.
-  const unknown = Math.max(0, replayed - delivered - waiting - failed - canceled);
-  return { delivered, waiting, failed, canceled, unknown };
+/** Finds one with its `outcomes`, at a cost that grows with its deliveries. */
+export function read(queryable: Queryable, name: BulkReplayName): Promise<BulkReplay | undefined> {
+  return findOne(queryable, name, findBy(OUTCOMES));
 }
-
-const NONE = { delivered: 0, waiting: 0, failed: 0, canceled: 0 };
 
 /** Reads a bulk replay and locks its row until the transaction ends. */
 export function lock(unit: Queryable, name: BulkReplayName): Promise<BulkReplay | undefined> {
-  return findOne(unit, name, ' FOR UPDATE');
+  return findOne(unit, name, `${findBy()} FOR UPDATE`);
 }
 
 export async function describe(

@@ -9,7 +9,12 @@ export type BulkReplayStatus = (typeof BULK_REPLAY_STATUSES)[number];
 export const BULK_REPLAY_ENDS = ['canceled', 'subscription_deleted'] as const;
 export type BulkReplayEnd = (typeof BULK_REPLAY_ENDS)[number];
 
-/** `matched`: deliveries in the range at the beginning. `nextAfter`: id of the last delivery that was handled. */
+export const REPLAY_OUTCOMES = ['delivered', 'waiting', 'failed', 'canceled', 'unknown'] as const;
+
+/**
+ * `matched`: deliveries in the range at the beginning. `nextAfter`: id of the last delivery that was handled. `outcomes`:
+ * what has become of those replayed, as they are now, where that was read; `unknown`: their rows are gone, or not named.
+ */
 export type BulkReplay = {
   readonly id: string;
   readonly tenantId: string;
@@ -24,15 +29,8 @@ export type BulkReplay = {
   readonly nextAfter: string;
   readonly createdAt: Date;
   readonly completedAt: Date | null;
+  readonly outcomes?: Readonly<Record<(typeof REPLAY_OUTCOMES)[number], number>>;
 };
-
-/**
- * What has become of the deliveries that were replayed, as they are now. `unknown`: their rows are removed, or no row
- * says which they are.
- */
-export type ReplayOutcomes = Readonly<
-  Record<'delivered' | 'waiting' | 'failed' | 'canceled' | 'unknown', number>
->;
 
 /**
  * @returns how many deliveries are still to be replayed. A completed bulk replay has none, even if `replayed` is less
