@@ -12,13 +12,21 @@ CASE WHEN NOT p.active THEN 'inactive' WHEN p.tenant_held_until > now() THEN 'su
   WHEN p.permits IS NOT NULL AND ${IS_PENDING} THEN 'releasing'
   WHEN p.failing_since IS NULL THEN 'open' ELSE 'failing' END`;
 
+/** Whether deliveries that have failed for good are many: three at least, and more than 1 in 20 of those that ended. */
+export const areMany = (failed: string, delivered: string) =>
+  `(${failed} >= 3 AND ${failed} * 20 > ${failed} + ${delivered})`;
+
+/** What the hours have counted of 24 hours, of the endpoint or the delivery `of`. They have 24 rows of it at most. */
+export const ofHours = (answer: string, of: string) => `(SELECT ${answer} FROM delivery_hours h
+  WHERE h.tenant_id = ${of}.tenant_id AND h.subscription_id = ${of}.subscription_id AND h.hour > now() - interval '24 hours')`;
+
 /**
  * How urgent a state is (docs/glossary.md). A deactivation by a person matters while deliveries wait, one by the
- * service always; failures matter from the third delivery in a row on.
+ * service always; failures matter from the third delivery in a row on, or when they are many.
  * @param state has the state @param disabled has `subscriptions.disabled_reason`
  */
 export const severityOf = (state: string, disabled: string) => `
 CASE WHEN ${state} IN ('down', 'probing') THEN 'critical' WHEN ${state} IN ('held', 'suspended') THEN 'warning'
-  WHEN ${state} = 'failing' THEN CASE WHEN cardinality(p.failing_deliveries) >= 3 THEN 'warning' ELSE 'notice' END
-  WHEN ${state} = 'inactive' AND ${disabled} IS NOT NULL THEN 'warning'
-  WHEN ${state} = 'inactive' AND ${IS_PENDING} THEN 'notice' ELSE 'none' END`;
+  WHEN ${state} = 'inactive' THEN CASE WHEN ${disabled} IS NOT NULL THEN 'warning' WHEN ${IS_PENDING} THEN 'notice' ELSE 'none' END
+  WHEN cardinality(p.failing_deliveries) >= 3 AND ${state} = 'failing' OR ${ofHours(areMany('sum(h.failed)', 'sum(h.delivered)'), 'p')} THEN 'warning'
+  WHEN ${state} = 'failing' THEN 'notice' ELSE 'none' END`;

@@ -11,7 +11,7 @@ const count = z.int().min(0);
 const time = z.iso.datetime();
 const severity = z.enum(SEVERITIES).meta({
   description:
-    'critical: down or probing. warning: held, suspended, failing with three deliveries or more, deactivated by the service, or three failed deliveries of one answer. notice: fewer of these, or inactive while deliveries wait. none: nothing to do.',
+    'critical: down or probing. warning: held, suspended, failing with three deliveries or more, deactivated by the service, or many failures: of the deliveries of 24 hours three or more have failed for good, and more than 1 in 20 of those that have ended. notice: fewer failures, or inactive while deliveries wait. none: nothing to do.',
 });
 
 export const standingSchema = z

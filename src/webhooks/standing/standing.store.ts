@@ -1,6 +1,6 @@
 // SQL of the standing: one statement for a tenant, or for all of them. It only reads, without locks.
 import type { Queryable } from '../../platform/database/transaction.ts';
-import { SHOWN_STATE, severityOf } from '../endpoints/shown-state.ts';
+import { areMany, ofHours, SHOWN_STATE, severityOf } from '../endpoints/shown-state.ts';
 import type { FailedStanding, ReadStanding, StateStanding } from './standing.ts';
 
 /** The most groups of failed deliveries that are listed; all are counted. */
@@ -33,11 +33,12 @@ WITH mine AS MATERIALIZED (
     sum(waiting)::float8 AS waiting, min(oldest) AS oldest
   FROM each WHERE state IS NOT NULL GROUP BY 1, 2
 ), failed AS (
-  SELECT d.subscription_id, coalesce(d.last_error, 'http:' || d.last_status_code, 'unknown') AS answer, count(*)::int AS deliveries,
+  SELECT d.tenant_id, d.subscription_id, coalesce(d.last_error, 'http:' || d.last_status_code, 'unknown') AS answer, count(*)::int AS deliveries,
     min(d.completed_at) AS "firstAt", max(d.completed_at) AS "lastAt"
-  FROM deliveries d WHERE d.status = 'failed' AND d.completed_at > now() - interval '24 hours' ${failed} GROUP BY 1, 2
+  FROM deliveries d WHERE d.status = 'failed' AND d.completed_at > now() - interval '24 hours' ${failed} GROUP BY 1, 2, 3
 ), largest AS (
-  SELECT f.*, s.url, coalesce(p.active, false) AS active
+  SELECT f.*, s.url, coalesce(p.active, false) AS active,
+    CASE WHEN ${areMany('f.deliveries', ofHours('coalesce(sum(h.delivered), 0)', 'f'))} THEN 'warning' ELSE 'notice' END AS severity
   FROM (SELECT * FROM failed ORDER BY deliveries DESC, subscription_id, answer LIMIT ${MOST_GROUPS}) AS f
   LEFT JOIN subscriptions s ON s.id = f.subscription_id AND s.deleted_at IS NULL AND s.stream_audience IS NULL
   LEFT JOIN endpoints p ON p.subscription_id = s.id
@@ -47,7 +48,7 @@ SELECT coalesce((SELECT json_agg(json_build_object('state', state, 'severity', s
     (SELECT d.created_at FROM deliveries d WHERE d.id = encode(states.oldest, 'hex')::uuid))) FROM states), '[]') AS states,
   (SELECT count(*)::int FROM failed) AS groups, (SELECT coalesce(sum(deliveries), 0)::float8 FROM failed) AS deliveries,
   coalesce((SELECT json_agg(json_build_object('subscriptionId', subscription_id, 'url', url, 'active', active, 'answer', answer,
-    'deliveries', deliveries, 'firstAt', "firstAt", 'lastAt', "lastAt") ORDER BY deliveries DESC, subscription_id, answer) FROM largest), '[]') AS largest`;
+    'severity', severity, 'deliveries', deliveries, 'firstAt', "firstAt", 'lastAt', "lastAt") ORDER BY deliveries DESC, subscription_id, answer) FROM largest), '[]') AS largest`;
 
 const TENANT = statementOf(OF_TENANT, 'AND d.tenant_id = $1');
 const EVERY_TENANT = statementOf(ALL, '');

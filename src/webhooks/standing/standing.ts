@@ -7,7 +7,7 @@ export const SEVERITIES = ['critical', 'warning', 'notice', 'none'] as const;
 export type Severity = (typeof SEVERITIES)[number];
 
 /** In the order in which trouble is named and shown. */
-export const TROUBLE_STATES = ['down', 'probing', 'held', 'suspended', 'failing', 'inactive'] as const;
+const ORDER = ['down', 'probing', 'held', 'suspended', 'failing', 'releasing', 'open', 'inactive'] as const;
 
 /** The subscriptions of one state and severity; `streams` of them are streams. The oldest is null where none waits. */
 export type StateStanding = {
@@ -25,6 +25,7 @@ export type FailedStanding = {
   readonly url: string | null;
   readonly active: boolean;
   readonly answer: string;
+  readonly severity: Severity;
   readonly deliveries: number;
   readonly firstAt: Date;
   readonly lastAt: Date;
@@ -40,8 +41,6 @@ export type ReadStanding = {
   };
 };
 
-/** From so many failed deliveries on a group is more than a notice. */
-const SEVERAL = 3;
 const DAY_MS = 86_400_000;
 
 /** @returns the whole standing, with the severity of each part and of all */
@@ -50,9 +49,7 @@ export function judgeStanding({ states, failed }: ReadStanding) {
   const oldest = waiting
     .map(({ oldestWaitingAt: at }) => at as Date)
     .sort((a, b) => a.getTime() - b.getTime());
-  const groups = failed.largest.map((group) => ({ ...group, severity: severityOfFailed(group.deliveries) }));
-  // The largest group is the first.
-  const severities = [...states, ...groups.slice(0, 1)].map(({ severity }) => severity);
+  const severities = [...states, ...failed.largest].map(({ severity }) => severity);
   return {
     severity: SEVERITIES.find((severity) => severities.includes(severity)) ?? 'none',
     summary: summarize({ states, failed }),
@@ -66,19 +63,15 @@ export function judgeStanding({ states, failed }: ReadStanding) {
     states: [...states]
       .sort(byUrgency)
       .map((each) => ({ ...each, oldestCanceledAt: canceledAt(each.oldestWaitingAt) })),
-    failedIn24Hours: { deliveries: failed.deliveries, groups: failed.groups, largest: groups },
+    failedIn24Hours: failed,
   };
 }
 
 export type Standing = ReturnType<typeof judgeStanding>;
 
-const ORDER: readonly ShownEndpointState[] = [...TROUBLE_STATES, 'releasing', 'open'];
-
 const byUrgency = (one: StateStanding, other: StateStanding): number =>
   SEVERITIES.indexOf(one.severity) - SEVERITIES.indexOf(other.severity) ||
   ORDER.indexOf(one.state) - ORDER.indexOf(other.state);
-
-const severityOfFailed = (deliveries: number): Severity => (deliveries >= SEVERAL ? 'warning' : 'notice');
 
 /** What has waited for so long is canceled by the retention. */
 const canceledAt = (oldest: Date | null) => oldest && new Date(oldest.getTime() + KEPT_DAYS * DAY_MS);
@@ -117,12 +110,13 @@ export function summarize({ states, failed }: ReadStanding): string {
 }
 
 function describeClosed(closed: readonly StateStanding[]): string {
-  const parts = TROUBLE_STATES.flatMap((state) => {
+  const parts = ORDER.flatMap((state) => {
     const of = sum(
       closed.filter((each) => each.state === state),
       'subscriptions',
     );
-    return of === 0 ? [] : [[of, state] as const];
+    const word = state === 'open' || state === 'releasing' ? `${state} with many failures` : state;
+    return of === 0 ? [] : [[of, word] as const];
   });
   const words = parts.map(([of, word], n) =>
     n === 0 ? `${count(of, 'endpoint is', 'endpoints are')} ${word}` : `${format(of)} ${word}`,

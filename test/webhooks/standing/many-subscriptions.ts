@@ -11,6 +11,8 @@ type Kind = {
   readonly disabled?: string;
   /** At least and at most so many deliveries wait. */
   readonly waiting: readonly [number, number];
+  /** Of the last 24 hours so many have failed for good, with one answer, and so many were delivered. */
+  readonly ended?: readonly [number, number];
 };
 
 const DOWN = `state = 'down', failing_since = now() - interval '3 hours', last_error = 'connect:ECONNREFUSED', probe_at = now()`;
@@ -67,6 +69,22 @@ export const KINDS: readonly Kind[] = [
     ...{ name: 'suspended', state: 'suspended', severity: 'warning', waiting: [0, 1] },
     columns: `tenant_held_until = 'infinity'`,
   },
+  {
+    ...{ name: 'many-failures', state: 'open', severity: 'warning', waiting: [0, 1], ended: [4, 75] },
+    columns: 'active = true',
+  },
+  {
+    ...{ name: 'few-failures', state: 'open', severity: 'none', waiting: [0, 0], ended: [4, 76] },
+    columns: 'active = true',
+  },
+  {
+    ...{ name: 'two-failures', state: 'open', severity: 'none', waiting: [0, 0], ended: [2, 0] },
+    columns: 'active = true',
+  },
+  {
+    ...{ name: 'many-and-failing', state: 'failing', severity: 'warning', waiting: [0, 0], ended: [3, 9] },
+    columns: failing(1),
+  },
   { name: 'open', state: 'open', severity: 'none', columns: 'active = true', waiting: [0, 1] },
 ];
 
@@ -88,7 +106,7 @@ export async function fillTenant(queryable: Queryable, tenantId: string, size: n
     'INSERT INTO endpoints (subscription_id, tenant_id) SELECT id, tenant_id FROM subscriptions WHERE tenant_id = $1 ON CONFLICT DO NOTHING',
     [tenantId],
   );
-  for (const { name, columns, stream, disabled, waiting } of KINDS) {
+  for (const { name, columns, stream, disabled, waiting, ended = [0, 0] } of KINDS) {
     const mine = 'tenant_id = $1 AND description = $2';
     await queryable.query(
       `UPDATE endpoints SET ${columns} WHERE subscription_id IN (SELECT id FROM subscriptions WHERE ${mine})`,
@@ -103,6 +121,19 @@ export async function fillTenant(queryable: Queryable, tenantId: string, size: n
        FROM (SELECT *, row_number() OVER (ORDER BY id)::int AS place FROM subscriptions WHERE ${mine}) AS s,
          generate_series(1, $3::int + place % ($4::int - $3::int + 1)) AS m, LATERAL (SELECT now() - (place % 20) * interval '1 day' - m * interval '1 hour' AS at) AS t`,
       [tenantId, name, ...waiting],
+    );
+    await queryable.query(
+      `${DELIVERY}, 'failed', at, at + interval '1 minute', 'http:422', 422, 3
+       FROM subscriptions s, generate_series(1, $3::int) AS m, LATERAL (SELECT now() - m * interval '2 hours' AS at) AS t WHERE ${mine}`,
+      [tenantId, name, ended[0]],
+    );
+    // As two hours have counted them; a third is too long ago.
+    await queryable.query(
+      `INSERT INTO delivery_hours (tenant_id, subscription_id, hour, delivered, failed, canceled, unfinished)
+       SELECT $1, id, date_trunc('hour', now(), 'UTC') - h * interval '1 hour', CASE h WHEN 2 THEN $4::int WHEN 30 THEN 500 ELSE 0 END,
+         CASE h WHEN 5 THEN $3::int WHEN 30 THEN 500 ELSE 0 END, 0, 0
+       FROM subscriptions, unnest(ARRAY[2, 5, 30]) AS h WHERE ${mine} AND $3 > 0`,
+      [tenantId, name, ...ended],
     );
   }
   await queryable.query(
@@ -128,8 +159,14 @@ export async function countTenant(queryable: Queryable, tenantId: string) {
      WHERE s.tenant_id = $1 GROUP BY 1`,
     [tenantId],
   );
-  const { rows: failed } = await queryable.query<{ id: string; answer: string; count: number }>(
-    `SELECT subscription_id AS id, last_error AS answer, count(*)::int AS count FROM deliveries
+  const { rows: failed } = await queryable.query<{
+    id: string;
+    kind: string;
+    answer: string;
+    count: number;
+  }>(
+    `SELECT subscription_id AS id, last_error AS answer, count(*)::int AS count,
+       (SELECT description FROM subscriptions s WHERE s.id = subscription_id) AS kind FROM deliveries
      WHERE tenant_id = $1 AND status = 'failed' AND completed_at > now() - interval '1 day' GROUP BY 1, 2`,
     [tenantId],
   );
@@ -154,6 +191,7 @@ export async function countTenant(queryable: Queryable, tenantId: string) {
     waiting: add('waiting'),
     failed: failed.reduce((sum, { count }) => sum + count, 0),
     groups: failed.length,
+    kindOf: (id: string) => failed.find((group) => group.id === id)?.kind,
     ofState: (state: string) => add('subscriptions', (kind) => kind.state === state),
   };
 }

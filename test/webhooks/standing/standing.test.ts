@@ -1,8 +1,12 @@
 // Every number of the standing against the rows of 5,000 subscriptions in all states, and what its statement reads.
+import { Command } from 'commander';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { registerStatusCommand } from '../../../src/operations/status/status.commands.ts';
+import { createStatusService } from '../../../src/operations/status/status.service.ts';
 import type { Queryable } from '../../../src/platform/database/transaction.ts';
 import { countEndpoints } from '../../../src/webhooks/backlog/backlog.store.ts';
 import { ENDPOINT_STATES } from '../../../src/webhooks/endpoints/endpoint-state.ts';
+import { createStandingService } from '../../../src/webhooks/standing/standing.service.ts';
 import { read } from '../../../src/webhooks/standing/standing.store.ts';
 import { judgeStanding, SEVERITIES } from '../../../src/webhooks/standing/standing.ts';
 import { createWebhookRooms } from '../webhook-rooms.ts';
@@ -15,6 +19,18 @@ afterAll(() => rooms.close());
 beforeAll(async () => {
   await fillTenant(rooms.database, rooms.demo.tenant.id, SIZE);
   await fillTenant(rooms.database, rooms.acme.tenant.id, NEIGHBOUR);
+});
+
+const status = createStatusService({
+  database: rooms.database,
+  standing: createStandingService({ database: rooms.database }),
+  // What the status says beside the endpoints.
+  registry: { getMetricsAsJSON: async () => [] },
+  hosts: { listFailing: async () => [] },
+  acts: { list: async () => [] },
+  objectives: async () => new Map(),
+  probeTemporal: async () => true,
+  version: '1',
 });
 
 const byState = (one: { state: string; severity: string }, other: { state: string; severity: string }) =>
@@ -41,16 +57,23 @@ describe('the standing of a tenant with 5,000 subscriptions', () => {
     });
     // The most urgent first, and of one severity in the order in which trouble is named.
     const order = body.states.map(({ state, severity }: Record<string, string>) => `${severity} ${state}`);
-    expect(order.slice(0, 8)).toEqual([
+    expect(order.slice(0, 9)).toEqual([
       ...['critical down', 'critical probing', 'warning held', 'warning suspended', 'warning failing'],
-      ...['warning inactive', 'notice failing', 'notice inactive'],
+      ...['warning open', 'warning inactive', 'notice failing', 'notice inactive'],
     ]);
+    expect(body.summary).toMatch(/\d+ suspended, \d+ failing, 200 open with many failures: /);
     expect(body.failed_in_24_hours).toMatchObject({ deliveries: rows.failed, groups: rows.groups });
     expect(body.failed_in_24_hours.largest).toHaveLength(50);
     const numbers = body.failed_in_24_hours.largest.map(
       ({ deliveries }: { deliveries: number }) => deliveries,
     );
     expect(numbers).toEqual([...numbers].sort((a, b) => b - a));
+    // 4 of 79 are more than 1 in 20, and 4 of 80 are not.
+    const judged = body.failed_in_24_hours.largest.map(
+      (group: Record<string, string>) =>
+        `${rows.kindOf(group.subscription_id ?? '')} ${group.deliveries} ${group.severity}`,
+    );
+    expect([...new Set(judged)].sort()).toEqual(['few-failures 4 notice', 'many-failures 4 warning']);
   });
 
   it('has the states that the list of subscriptions has, whole by its filters', async () => {
@@ -96,6 +119,39 @@ describe('the standing of a tenant with 5,000 subscriptions', () => {
       waiting: both.reduce((all, { waiting }) => all + waiting, 0),
       inTrouble: both.reduce((all, { inTrouble }) => all + inTrouble, 0),
       failedIn24Hours: { deliveries: both.reduce((all, { failed }) => all + failed, 0) },
+    });
+  });
+
+  it('is of all tenants in the status, as text and as an object', async () => {
+    const tenants = [rooms.demo.tenant.id, rooms.acme.tenant.id];
+    const both = await Promise.all(tenants.map((id) => countTenant(rooms.database, id)));
+    const sum = (of: (counted: (typeof both)[number]) => number) =>
+      both.reduce((all, counted) => all + of(counted), 0);
+    const run = async (...args: string[]) => {
+      const lines: string[] = [];
+      const command = new Command('status');
+      registerStatusCommand(command, {
+        open: async () => ({ status, close: async () => undefined }),
+        print: (line) => lines.push(line),
+        fail: () => undefined,
+      });
+      await command.parseAsync(args, { from: 'user' });
+      return lines;
+    };
+    const lines = await run();
+    const states = ENDPOINT_STATES.map(
+      (state) => `${sum(({ ofState }) => ofState(state)).toLocaleString('en')} ${state}`,
+    );
+    const at = lines.findIndex((line) => line.startsWith('Endpoints'));
+    expect(lines[at]).toBe(`Endpoints   ${states.join(', ')}`);
+    expect(lines[at + 1]?.trim()).toBe(judgeStanding(await read(rooms.database)).summary);
+    expect(lines).toContain(`Failed      ${sum(({ failed }) => failed)} deliveries for good in 24 h`);
+    expect(JSON.parse((await run('--json'))[0] ?? '')).toMatchObject({
+      endpoints: {
+        ...Object.fromEntries(ENDPOINT_STATES.map((state) => [state, sum(({ ofState }) => ofState(state))])),
+        ...{ severity: 'critical', waiting_deliveries: sum(({ waiting }) => waiting) },
+      },
+      failed_in_24_hours: { deliveries: sum(({ failed }) => failed) },
     });
   });
 
