@@ -161,6 +161,7 @@ function Help({ onClose }: { onClose: () => void }) {
         of={{
           'j, k': 'next and previous row',
           Enter: 'open the row',
+          '←, →': 'next and previous bar of a chart',
           '/': 'go to the filter',
           ...Object.fromEntries(letters),
         }}

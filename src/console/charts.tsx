@@ -1,4 +1,5 @@
 // Small charts, as SVG. Each has its numbers in words beside it, or in its label.
+import type { TargetedKeyboardEvent } from 'preact';
 import { formatDuration, formatNumber } from './format.ts';
 import { pageAddress } from './router.ts';
 import type { DeliveryAccount, DeliveryHours, Phases as PhaseTimes } from './types.ts';
@@ -26,16 +27,28 @@ const HEIGHT = 120;
 const FAILED_HEIGHT = 30;
 const GAP = 6;
 
+/** From bar to bar by the arrow keys: Tab has one stop in a chart, the newest bar. */
+function moveFocus({ key, currentTarget }: TargetedKeyboardEvent<SVGSVGElement>): void {
+  const step = key === 'ArrowRight' ? 1 : key === 'ArrowLeft' ? -1 : 0;
+  const bars = [...currentTarget.querySelectorAll('a')];
+  if (step !== 0) bars[bars.findIndex((bar) => bar === document.activeElement) + step]?.focus();
+}
+
 /** Deliveries by outcome, the oldest first; below them those that failed. A bar leads to its list. */
 export function OutcomeChart({ title, bars }: { title: string; bars: readonly Bar[] }) {
   const step = WIDTH / bars.length;
   const height = HEIGHT + GAP + FAILED_HEIGHT;
   return (
     <figure class="chart">
-      <svg viewBox={`0 0 ${WIDTH} ${height + 16}`}>
+      <svg viewBox={`0 0 ${WIDTH} ${height + 16}`} onKeyDown={moveFocus}>
         <title>{title}</title>
         {bars.map((bar, index) => (
-          <a key={bar.key} href={pageAddress(bar.href)} aria-label={bar.words}>
+          <a
+            key={bar.key}
+            href={pageAddress(bar.href)}
+            aria-label={bar.words}
+            tabindex={index === bars.length - 1 ? 0 : -1}
+          >
             <title>{bar.words}</title>
             <Stack of={bar} bars={bars} x={index * step + 2} width={step - 4} />
             <text x={index * step + step / 2} y={height + 13}>

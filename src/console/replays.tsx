@@ -138,8 +138,6 @@ function Progress({ of: { matched, replayed } }: { of: Replay }) {
   );
 }
 
-const OUTCOMES = ['delivered', 'waiting', 'failed', 'canceled', 'unknown'] as const;
-
 /** What has become of those that were sent again, until none of them waits. */
 function Outcome({ path, of }: { path: string; of: Replay }) {
   const [everyMs, setEveryMs] = useState(0);
@@ -148,14 +146,14 @@ function Outcome({ path, of }: { path: string; of: Replay }) {
   const goesOn = of.status === 'running' || (outcomes?.waiting ?? 0) > 0;
   useEffect(() => setEveryMs(goesOn ? RUNNING_EVERY_MS : 0), [goesOn]);
   if (outcomes === undefined) return '…';
-  const shown = OUTCOMES.filter((name) => outcomes[name] > 0);
+  const shown = Object.entries(outcomes).filter(([, of]) => of > 0);
   return (
     <span class="outcomes">
-      {shown.map((name) => (
+      {shown.map(([name, of]) => (
         <Status
           key={name}
           of={name}
-          word={`${formatNumber(outcomes[name])} ${name === 'failed' ? 'failed again' : name}`}
+          word={`${formatNumber(of)} ${name}${name === 'failed' ? ' again' : ''}`}
         />
       ))}
     </span>

@@ -75,6 +75,19 @@ export async function findSideways(page: Page): Promise<string[]> {
   return width > 400 ? [`${width} pixels wide on a screen of 400`] : [];
 }
 
+/** Goes through the bars of a chart by keys. @returns where Tab stops and where the keys lead, from the newest on */
+export async function walkBars(page: Page, keys: readonly string[]) {
+  const bars = page.locator('figure.chart a');
+  await bars.last().focus();
+  for (const key of keys) await page.keyboard.press(key);
+  return bars.evaluateAll((all) => {
+    const placeOf = (isOne: (bar: Element) => boolean) =>
+      all.flatMap((bar, n) => (isOne(bar) ? [all.length - n] : []));
+    const [at] = placeOf((bar) => bar === document.activeElement);
+    return { stops: placeOf((bar) => (bar as SVGAElement).tabIndex === 0), at };
+  });
+}
+
 /** @returns what axe finds in both themes */
 export async function judgeThemes(page: Page): Promise<string[]> {
   const found: string[] = [];

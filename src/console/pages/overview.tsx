@@ -67,10 +67,12 @@ function Trouble({ of }: { of: State }) {
     { state, severity, limit: FIRST },
     EVERY_MS,
   );
-  const title = `${formatNumber(subscriptions)} ${state}`;
+  // It takes deliveries: what is wrong with it is no state.
+  const isOpen = state === 'open' || state === 'releasing';
+  const title = `${formatNumber(subscriptions)} ${state}${isOpen ? ' with many failures' : ''}`;
   return (
     <Part
-      title={<Status of={state} word={title} />}
+      title={<Status of={isOpen ? severity : state} word={title} />}
       note={
         <>
           {waiting === 0 ? 'Nothing waits' : `${formatNumber(waiting)} waiting`}
