@@ -134,10 +134,8 @@ async function followReplay(
   let shown = '';
   for (let replay = begun; ; replay = await api.call('GET', path)) {
     const line = `${replay.replayed} of ${replay.matched} are sent again`;
-    if (replay.status !== 'running') {
-      print(`${line}: ${replay.status}.`);
-      return replay.outcomes === undefined ? undefined : print(wordOutcomes(replay.outcomes as Json, path));
-    }
+    if (replay.status !== 'running')
+      return print(`${line}: ${replay.status}. ${wordOutcomes((replay.outcomes ?? {}) as Json, path)}`);
     if (line !== shown) tell(line);
     shown = line;
     const isOver = await pause(EVERY_MS, false, { signal }).catch(() => true);

@@ -3,7 +3,7 @@
 import type pg from 'pg';
 import { repeatWhileLocked } from './locked-change.ts';
 
-/** An index with its table and columns. It is built without a lock that blocks writes. */
+/** An index with its table, which may have partitions, and columns. It is built without a lock that blocks writes. */
 export type IndexStep = { readonly index: string; readonly on: string };
 
 /** SQL for one transaction, or an index. */
@@ -23,18 +23,24 @@ export async function takeSteps(
 ): Promise<void> {
   for (const [n, step] of steps.entries())
     if (typeof step === 'string') await takeTransaction(client, `${name}#${n + 1}`, step);
-    else await buildIndex(client, step);
+    else await buildIndexes(client, step);
 }
 
 async function takeTransaction(client: pg.Client, mark: string, sql: string): Promise<void> {
+  await change(client, async () => {
+    const { rowCount } = await client.query(
+      'INSERT INTO schema_migrations (name) VALUES ($1) ON CONFLICT DO NOTHING',
+      [mark],
+    );
+    if (rowCount === 1) await client.query(sql);
+  });
+}
+
+async function change(client: pg.Client, run: () => Promise<unknown>): Promise<void> {
   const take = async () => {
     await client.query(`BEGIN; SET LOCAL lock_timeout = ${PATIENCE.lockTimeout}`);
     try {
-      const { rowCount } = await client.query(
-        'INSERT INTO schema_migrations (name) VALUES ($1) ON CONFLICT DO NOTHING',
-        [mark],
-      );
-      if (rowCount === 1) await client.query(sql);
+      await run();
       await client.query('COMMIT');
     } catch (error) {
       await client.query('ROLLBACK').catch(() => undefined);
@@ -42,6 +48,23 @@ async function takeTransaction(client: pg.Client, mark: string, sql: string): Pr
     }
   };
   await repeatWhileLocked(take, PATIENCE);
+}
+
+const PARTITIONS = `
+SELECT p.inhrelid::regclass::text AS name FROM pg_inherits p WHERE p.inhparent = to_regclass($1) AND NOT EXISTS (
+  SELECT FROM pg_index i JOIN pg_inherits a ON a.inhrelid = i.indexrelid
+  WHERE i.indrelid = p.inhrelid AND a.inhparent = to_regclass($2)) ORDER BY 1`;
+
+/** Partitions are built one by one. The table's index gives later partitions theirs, and is valid with the last. */
+async function buildIndexes(client: pg.Client, { index, on }: IndexStep): Promise<void> {
+  const [table = ''] = on.split(' ');
+  const listMissing = () => client.query<{ name: string }>(PARTITIONS, [table, index]);
+  if ((await listMissing()).rows.length === 0) return buildIndex(client, { index, on });
+  await change(client, () => client.query(`CREATE INDEX IF NOT EXISTS ${index} ON ONLY ${on}`));
+  for (const { name } of (await listMissing()).rows) {
+    await buildIndex(client, { index: `${name}_${index}`, on: on.replace(table, name) });
+    await change(client, () => client.query(`ALTER INDEX ${index} ATTACH PARTITION ${name}_${index}`));
+  }
 }
 
 /** An interrupted build leaves an invalid index, which is written but never read. It is dropped and built again. */

@@ -28,6 +28,7 @@ import { delegationsBySubject } from './migrations/0025-delegations-by-subject.t
 import { subscriptionLimit } from './migrations/0028-subscription-limit.ts';
 import { bulkReplayParts } from './migrations/0029-bulk-replay-parts.ts';
 import { renewedStatistics } from './migrations/0030-renewed-statistics.ts';
+import { failedDeliveries } from './migrations/0031-failed-deliveries.ts';
 
 /** `name` is that of the file. The database records it. */
 export type Migration = { readonly name: string; readonly steps: readonly MigrationStep[] };
@@ -65,4 +66,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0028-subscription-limit', steps: [subscriptionLimit] },
   { name: '0029-bulk-replay-parts', steps: [bulkReplayParts] },
   { name: '0030-renewed-statistics', steps: [renewedStatistics] },
+  { name: '0031-failed-deliveries', steps: failedDeliveries },
 ];

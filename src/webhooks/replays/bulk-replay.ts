@@ -9,12 +9,10 @@ export type BulkReplayStatus = (typeof BULK_REPLAY_STATUSES)[number];
 export const BULK_REPLAY_ENDS = ['canceled', 'subscription_deleted'] as const;
 export type BulkReplayEnd = (typeof BULK_REPLAY_ENDS)[number];
 
+/** What has become of deliveries that were replayed, as they are now. `unknown`: their rows are gone, or not named. */
 export const REPLAY_OUTCOMES = ['delivered', 'waiting', 'failed', 'canceled', 'unknown'] as const;
 
-/**
- * `matched`: deliveries in the range at the beginning. `nextAfter`: id of the last delivery that was handled. `outcomes`:
- * what has become of those replayed, as they are now, where that was read; `unknown`: their rows are gone, or not named.
- */
+/** `matched`: deliveries in the range at the beginning. `nextAfter`: id of the last delivery that was handled. */
 export type BulkReplay = {
   readonly id: string;
   readonly tenantId: string;

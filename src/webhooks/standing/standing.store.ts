@@ -67,7 +67,7 @@ export async function read(queryable: Queryable, tenantId?: string): Promise<Rea
     tenantId === undefined
       ? await queryable.query<FoundRow>(EVERY_TENANT)
       : await queryable.query<FoundRow>(TENANT, [tenantId]);
-  const [{ states, groups, deliveries, largest } = NOTHING] = rows;
+  const [{ states, groups, deliveries, largest }] = rows as [FoundRow];
   return {
     states: states.map((each) => ({ ...each, oldestWaitingAt: timeOf(each.oldestWaitingAt) })),
     failed: {
@@ -80,7 +80,5 @@ export async function read(queryable: Queryable, tenantId?: string): Promise<Rea
     },
   };
 }
-
-const NOTHING: FoundRow = { states: [], groups: 0, deliveries: 0, largest: [] };
 
 const timeOf = (text: string | null) => (text === null ? null : new Date(text));

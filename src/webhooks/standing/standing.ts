@@ -45,21 +45,14 @@ const DAY_MS = 86_400_000;
 
 /** @returns the whole standing, with the severity of each part and of all */
 export function judgeStanding({ states, failed }: ReadStanding) {
-  const waiting = states.filter(({ oldestWaitingAt }) => oldestWaitingAt !== null);
-  const oldest = waiting
-    .map(({ oldestWaitingAt: at }) => at as Date)
-    .sort((a, b) => a.getTime() - b.getTime());
   const severities = [...states, ...failed.largest].map(({ severity }) => severity);
   return {
     severity: SEVERITIES.find((severity) => severities.includes(severity)) ?? 'none',
     summary: summarize({ states, failed }),
     subscriptions: sum(states, 'subscriptions'),
-    inTrouble: sum(
-      states.filter(({ severity }) => severity !== 'none'),
-      'subscriptions',
-    ),
+    inTrouble: sum(states.filter(isTroubled), 'subscriptions'),
     waiting: sum(states, 'waiting'),
-    oldestWaitingAt: oldest[0] ?? null,
+    oldestWaitingAt: oldestOf(states),
     states: [...states]
       .sort(byUrgency)
       .map((each) => ({ ...each, oldestCanceledAt: canceledAt(each.oldestWaitingAt) })),
@@ -68,6 +61,13 @@ export function judgeStanding({ states, failed }: ReadStanding) {
 }
 
 export type Standing = ReturnType<typeof judgeStanding>;
+
+const isTroubled = ({ severity }: StateStanding): boolean => severity !== 'none';
+
+function oldestOf(states: readonly StateStanding[]): Date | null {
+  const times = states.flatMap(({ oldestWaitingAt: at }) => at?.getTime() ?? []);
+  return times.length === 0 ? null : new Date(Math.min(...times));
+}
 
 const byUrgency = (one: StateStanding, other: StateStanding): number =>
   SEVERITIES.indexOf(one.severity) - SEVERITIES.indexOf(other.severity) ||
@@ -82,7 +82,7 @@ const sum = (states: readonly StateStanding[], of: 'subscriptions' | 'streams' |
 /** @returns the number of subscriptions of each state, of all that there are */
 export function countStates(states: readonly Pick<StateStanding, 'state' | 'subscriptions'>[]) {
   const countOf = (state: ShownEndpointState): number =>
-    states.filter((each) => each.state === state).reduce((all, { subscriptions }) => all + subscriptions, 0);
+    states.reduce((all, each) => all + (each.state === state ? each.subscriptions : 0), 0);
   return Object.fromEntries(ENDPOINT_STATES.map((state) => [state, countOf(state)])) as Readonly<
     Record<ShownEndpointState, number>
   >;
@@ -92,7 +92,7 @@ export function countStates(states: readonly Pick<StateStanding, 'state' | 'subs
 export function summarize({ states, failed }: ReadStanding): string {
   const all = sum(states, 'subscriptions');
   if (all === 0) return 'Nothing goes out yet: there is no subscription.';
-  const troubled = states.filter(({ severity }) => severity !== 'none');
+  const troubled = states.filter(isTroubled);
   const paused = troubled.filter(({ state }) => state === 'inactive');
   const closed = troubled.filter(({ state }) => state !== 'inactive');
   if (troubled.length === 0 && failed.deliveries === 0)
@@ -110,24 +110,18 @@ export function summarize({ states, failed }: ReadStanding): string {
 }
 
 function describeClosed(closed: readonly StateStanding[]): string {
-  const parts = ORDER.flatMap((state) => {
-    const of = sum(
-      closed.filter((each) => each.state === state),
-      'subscriptions',
-    );
+  const counts = countStates(closed);
+  const words = ORDER.filter((state) => counts[state] > 0).map((state, n) => {
     const word = state === 'open' || state === 'releasing' ? `${state} with many failures` : state;
-    return of === 0 ? [] : [[of, word] as const];
+    const of = counts[state];
+    return `${n === 0 ? count(of, 'endpoint is', 'endpoints are') : format(of)} ${word}`;
   });
-  const words = parts.map(([of, word], n) =>
-    n === 0 ? `${count(of, 'endpoint is', 'endpoints are')} ${word}` : `${format(of)} ${word}`,
-  );
   const waiting = sum(closed, 'waiting');
   return `${words.join(', ')}: ${waiting === 0 ? 'nothing waits there' : `${count(waiting, 'delivery waits', 'deliveries wait')} there`}`;
 }
 
 function describePaused(paused: readonly StateStanding[]): string {
-  const oldest = paused.flatMap(({ oldestWaitingAt: at }) => (at === null ? [] : [at.getTime()]));
-  const first = canceledAt(oldest.length === 0 ? null : new Date(Math.min(...oldest)));
+  const first = canceledAt(oldestOf(paused));
   const waiting = sum(paused, 'waiting');
   const subject = count(sum(paused, 'subscriptions'), 'subscription is', 'subscriptions are');
   if (first === null) return `${subject} inactive`;

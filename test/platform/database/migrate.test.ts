@@ -80,6 +80,54 @@ describe('a migration', () => {
     expect(await readIndex()).toEqual(AFTERWARDS);
   });
 
+  it('builds the index of a partitioned table by each partition, while others write, and goes on after a crash', async () => {
+    const on = 'deliveries (event_id)';
+    const migratePartitions = () =>
+      migrate(url, undefined, [...MIGRATIONS, { name: NAME, steps: [{ index: INDEX, on }] }]);
+    const readIndexes = async () => {
+      const { rows } = await database.query<{ partition: string; valid: boolean }>(
+        `SELECT i.indrelid::regclass::text AS partition, i.indisvalid AS valid FROM pg_inherits c JOIN pg_index i ON i.indexrelid = c.inhrelid
+         WHERE c.inhparent = to_regclass($1) ORDER BY 1`,
+        [INDEX],
+      );
+      return rows;
+    };
+    const listPartitions = async () => {
+      const { rows } = await database.query<{ name: string }>(
+        `SELECT inhrelid::regclass::text AS name FROM pg_inherits WHERE inhparent = 'deliveries'::regclass ORDER BY 1`,
+      );
+      return rows.map(({ name }) => ({ partition: name, valid: true }));
+    };
+    const [first] = await listPartitions();
+    // As a crash leaves it: the table's index, and one partition's without its end.
+    await database.query(`CREATE INDEX ${INDEX} ON ONLY ${on}`);
+    const one = `${first?.partition}_${INDEX}`;
+    await database.query(`CREATE INDEX ${one} ON ${first?.partition} (event_id)`);
+    await database.query('UPDATE pg_index SET indisvalid = false WHERE indexrelid = $1::regclass', [one]);
+    const busy = await connect();
+    await busy.query('BEGIN');
+    await busy.query("UPDATE deliveries SET event_type = event_type WHERE event_id = 'none'");
+    let ended = false;
+    const migrating = migratePartitions().then((names) => {
+      ended = true;
+      return names;
+    });
+    const client = await connect();
+    await client.query("SET lock_timeout = '30 s'");
+    for (let n = 0; n < 15; n += 1) {
+      await client.query("UPDATE deliveries SET event_type = event_type WHERE event_id = 'none'");
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    expect(ended).toBe(false);
+    await busy.query('COMMIT');
+    expect(await migrating).toEqual([NAME]);
+    expect(await readIndexes()).toEqual(await listPartitions());
+    expect(await readIndex()).toEqual([{ valid: true, on: expect.stringMatching(/\(event_id\)$/) }]);
+    // A day that begins later has it too.
+    await database.query("SELECT ensure_day_partition('deliveries', (now() AT TIME ZONE 'UTC')::date + 20)");
+    expect(await readIndexes()).toEqual(await listPartitions());
+  });
+
   it('goes on after the last transaction that was committed, and leaves no marks behind', async () => {
     const steps = ['CREATE TABLE one (n int)', 'INSERT INTO one VALUES (1)', 'SELECT 1 / 0'];
     const failing = [...MIGRATIONS, { name: NAME, steps }];

@@ -163,7 +163,16 @@ describe('the standing of a tenant with 5,000 subscriptions', () => {
     expect(again.status).toBe(304);
   });
 
-  it('reads the unfinished deliveries by their index, and no other delivery but the failed', async () => {
+  it('reads the unfinished deliveries by their index, and no other delivery but those that failed in the day', async () => {
+    // A bad month: 20 deliveries of each of 1,000 endpoints have failed, all of them more than a day ago.
+    await rooms.database.query(
+      `INSERT INTO deliveries (id, tenant_id, subscription_id, event_row, event_id, event_type, status, completed_at, last_error)
+       SELECT (left(uuid_of_time(at)::text, 13) || right(gen_random_uuid()::text, 23))::uuid, $1, s.id, s.id, gen_random_uuid()::text, 'orders.placed', 'failed', at, 'timeout'
+       FROM (SELECT id FROM subscriptions WHERE tenant_id = $1 AND description = 'open' LIMIT 1000) AS s, generate_series(2, 21) AS n,
+         LATERAL (SELECT now() - n * interval '1 day' AS at) AS t`,
+      [rooms.demo.tenant.id],
+    );
+    await rooms.database.query('ANALYZE deliveries');
     const plans: string[] = [];
     const explaining: Queryable = {
       query: async <Row extends object>(text: string, values?: readonly unknown[]) => {
@@ -178,6 +187,8 @@ describe('the standing of a tenant with 5,000 subscriptions', () => {
     await read(explaining, rooms.demo.tenant.id);
     const [plan = ''] = plans;
     expect(plan).not.toMatch(/Seq Scan on deliveries_\d/);
+    expect(plan).toMatch(/tenant_id_completed_at|deliveries_failed/);
+    expect(plan).not.toMatch(/Rows Removed by (Filter|Index Recheck): \d{5}/);
     // No join whose cost is the product of both sides.
     expect(plan).not.toMatch(/Rows Removed by Join Filter/);
   });
