@@ -67,12 +67,11 @@ function Trouble({ of }: { of: State }) {
     { state, severity, limit: FIRST },
     EVERY_MS,
   );
-  // It takes deliveries: what is wrong with it is no state.
-  const isOpen = state === 'open' || state === 'releasing';
-  const title = `${formatNumber(subscriptions)} ${state}${isOpen ? ' with many failures' : ''}`;
+  const why = state === 'open' || state === 'releasing' ? ' with many failures' : '';
+  const title = `${formatNumber(subscriptions)} ${state}${why}`;
   return (
     <Part
-      title={<Status of={isOpen ? severity : state} word={title} />}
+      title={<Status of={severity} word={title} />}
       note={
         <>
           {waiting === 0 ? 'Nothing waits' : `${formatNumber(waiting)} waiting`}
