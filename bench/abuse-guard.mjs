@@ -14,11 +14,14 @@ import { end } from './service.mjs';
 
 const SELF = fileURLToPath(import.meta.url);
 
-/** A twentieth of what a guard remembers by default, so that a few seconds fill it. */
-const LIMIT = 5_000;
+/** A fifth of what a guard remembers by default, so that a loud client fills its half in some seconds. */
+const LIMIT = 20_000;
 
-/** Agents that end in a second. */
-const ENDED = 2_000;
+/** Agents that end in a second: they fill the book before the measured seconds. */
+const ENDED = 5_000;
+
+/** Seconds before the quiet client is measured, in which the memory fills. */
+const FILLING = 6;
 
 /** What the loud client does: the connections on which it proves, and the agents that end in a second. */
 export const GUARD_KINDS = {
@@ -60,10 +63,10 @@ async function measureKind({ seconds, provers, ended }) {
     const alone = await order(quiet, calm);
     const noise =
       provers > 0 &&
-      order(loud, { port, ...loudToken, connections: provers, pause: 0, seconds: seconds + 2 });
+      order(loud, { port, ...loudToken, connections: provers, pause: 0, seconds: seconds + FILLING });
     if (ended > 0) guard.send({ ended });
     // From half of its proofs on a guard knows shares.
-    await sleep(2_000);
+    await sleep(FILLING * 1_000);
     const cpu = cpuSeconds(guard.pid);
     const beside = await order(quiet, calm);
     const used = cpuSeconds(guard.pid) - cpu;

@@ -159,6 +159,8 @@ async function startService(databaseUrl, children, { apart, profile, nodeEnv }) 
     BACKLOG_LIMIT: '1000000000',
     LOG_FORMAT: 'json',
     LOG_LEVEL: 'error',
+    // All kinds are measured with the first tokens.
+    ACCESS_TOKEN_LIFETIME: '3600',
     WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
     ...Object.fromEntries(limits),
   };

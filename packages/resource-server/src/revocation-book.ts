@@ -95,6 +95,7 @@ export function createRevocationBook({ longestTokenSeconds, limit }: RevocationB
   const kept = longest + CLOCK_SKEW_MS;
   /** Two at most: the first goes when what it has left out has expired. */
   let leftOut: LeftOut[] = [];
+  let searchedAt = Number.NaN;
 
   function leaveOut(id: string, now: number): void {
     let last = leftOut.at(-1);
@@ -162,7 +163,12 @@ export function createRevocationBook({ longestTokenSeconds, limit }: RevocationB
       const effect = EFFECTS[event.type]?.(event);
       if (effect === undefined) return;
       if (!isText(effect.id)) return;
-      if (size() >= limit) forget(now);
+      // All are searched at most once in each second of the events.
+      const second = Math.floor(now / 1000);
+      if (size() >= limit && second !== searchedAt) {
+        searchedAt = second;
+        forget(now);
+      }
       if (size() < limit || principals.has(effect.id)) apply(effect, event.occurredAt, now);
       else leaveOut(effect.id, now);
     },

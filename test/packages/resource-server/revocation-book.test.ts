@@ -5,6 +5,7 @@ import {
   createRevocationBook,
   type FeedEvent,
 } from '../../../packages/resource-server/src/revocation-book.ts';
+import { countMapReads } from './map-reads.ts';
 
 const START = 1_800_000_000_000;
 const LIFE = 300_000;
@@ -185,6 +186,15 @@ describe('a client that makes principals and ends them', () => {
     expect(ended.filter((one) => one === 'unknown')).toHaveLength(100_001 - LIMIT);
     const others = Array.from({ length: 10_000 }, (_, n) => verdict(1_000_000 + n));
     expect(others.filter((one) => one !== 'live').length).toBeLessThan(10);
+  });
+
+  it('has not all entries searched for each one that finds no room', () => {
+    const book = createRevocationBook({ longestTokenSeconds: 3_600, limit: 1_000 });
+    end(book, 0, 1_000);
+    expect(countMapReads(() => end(book, 1_000, 1_000))).toBeLessThan(3 * 1_000);
+    // Those that have expired make room a second later.
+    end(book, 2_000, 1, START + 3_700_000);
+    expect(book.size).toBe(1);
   });
 
   it('has left nothing behind when its tokens have expired, and loses none meanwhile', () => {
