@@ -53,6 +53,9 @@ it('restores the moment before a loss from a backup and the archived WAL', async
   await client.end();
 
   await query(`INSERT INTO kept VALUES ('after the backup')`);
+  // On a busy machine the backup's label would else be the file that cannot be archived.
+  const ready = `SELECT name FROM pg_ls_archive_statusdir() WHERE name LIKE '%.ready'`;
+  await vi.waitFor(async () => expect(await query(ready)).toEqual([]), PATIENCE);
   chmodSync(wal, 0o500);
   await query('SELECT pg_switch_wal()');
   const isSome = expect.toSatisfy((count: number) => count > 0);
