@@ -3,7 +3,6 @@ import { ApplicationFailure, Context } from '@temporalio/activity';
 import type { OperatorRequest } from '../src/audit/audit.ts';
 import { ServiceError } from '../src/platform/errors/service-error.ts';
 import { identityOf } from '../src/platform/temporal/requester.ts';
-import type { Activities } from './index.ts';
 
 /**
  * Performs what an operator requested by an update, a signal or a cancellation.
@@ -27,27 +26,4 @@ async function findRequester(): Promise<string | undefined> {
   const { workflowId, runId } = info.workflowExecution;
   const { events } = await client.workflow.getHandle(workflowId, runId).fetchHistory();
   return identityOf(events ?? [], info.activityId);
-}
-
-/**
- * Takes from operators what ends something by a workflow: every client of Temporal could do it. Retries, probes and the
- * next issuer key stay.
- * @returns activities of which the ending ones throw an ApplicationFailure that Temporal does not retry
- */
-export function withoutEnds(activities: Activities): Activities {
-  const refuse = async (): Promise<never> => {
-    throw ApplicationFailure.nonRetryable(
-      'OPERATOR_ENDS keeps workflows from ending this: use the route or the command.',
-      'policy_denied',
-    );
-  };
-  return {
-    ...activities,
-    operateDelivery: (name, step, reason) =>
-      step === 'cancel' ? refuse() : activities.operateDelivery(name, step, reason),
-    cancelReplay: refuse,
-    cancelKeyRotation: refuse,
-    revokeDelegation: refuse,
-    revokeIssuerKey: refuse,
-  };
 }

@@ -3,7 +3,7 @@ import type { Client } from '@temporalio/client';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { expect, it } from 'vitest';
 import { createActivities } from '../../activities/index.ts';
-import { withoutEnds } from '../../activities/operator-request.ts';
+import { withoutEnds } from '../../activities/operator-refusal.ts';
 
 const called: string[] = [];
 /** Services whose functions note that they were called. */

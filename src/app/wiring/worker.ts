@@ -1,7 +1,7 @@
 // Wires a worker process: first the services that need the database only, then those that use Temporal.
 import type { Client } from '@temporalio/client';
 import { createActivities } from '../../../activities/index.ts';
-import { withoutEnds } from '../../../activities/operator-request.ts';
+import { withoutEnds } from '../../../activities/operator-refusal.ts';
 import { measureSealer, wireAuditSealer } from '../../audit/wire.ts';
 import { createExpiryService } from '../../authentication/challenges/challenge-expiry.service.ts';
 import { wireExpiryKeeper } from '../../authentication/challenges/wire-worker.ts';

@@ -22,7 +22,7 @@ const COLUMNS = `
 id, tenant_id AS "tenantId", subscription_id AS "subscriptionId", delivery_status AS "deliveryStatus", since, until, status,
 end_reason AS "endReason", matched, replayed, next_after AS "nextAfter", created_at AS "createdAt", completed_at AS "completedAt"`;
 
-// The bounds let each part open the partitions of its own days only.
+// By the bounds of a part Postgres opens the partitions of its days alone.
 const OUTCOMES = `, (
   SELECT json_build_object('delivered', count(*) FILTER (WHERE d.status = 'delivered'), 'waiting', count(*) FILTER (WHERE d.status IN ('pending', 'retrying')),
     'failed', count(*) FILTER (WHERE d.status = 'failed'), 'canceled', count(*) FILTER (WHERE d.status = 'canceled'), 'unknown', bulk_replays.replayed - count(*))

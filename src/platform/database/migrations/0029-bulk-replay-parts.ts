@@ -1,4 +1,4 @@
-// Which deliveries a bulk replay has replayed, so that it can be said what has become of them.
+// A bulk replay keeps the ids of its deliveries. Their rows say how each of them has ended.
 
 export const bulkReplayParts = `
 -- One chunk of a bulk replay. deliveries: ids in their order, of which one is the first and one the last.

@@ -1,4 +1,4 @@
-// What has failed in a day is read at the same cost however much failed before.
+// The standing reads the failed deliveries of a day; older failures do not make it slower.
 import type { MigrationStep } from '../migration-steps.ts';
 
 export const failedDeliveries: readonly MigrationStep[] = [
