@@ -375,4 +375,17 @@ describe('the house', () => {
       ),
     ).toEqual([]);
   });
+
+  it('judges what a program imports of our packages by its source, since a fresh clone has no build of it', () => {
+    const { paths } = JSON.parse(
+      readFileSync('tsconfig.programs.json', 'utf8').replace(/^\s*\/\/.*$/gm, ''),
+    ).compilerOptions;
+    const ours = programs()
+      .flatMap(readImports)
+      .filter(({ to }) => to.startsWith('@countersign/'));
+    expect(ours.length).toBeGreaterThan(0);
+    const sourceOf = (name: string) =>
+      paths[name]?.[0] ?? paths[`${dirname(name)}/*`]?.[0].replace('*', name.slice(dirname(name).length + 1));
+    expect(ours.filter(({ to }) => !existsSync(sourceOf(to) ?? 'none'))).toEqual([]);
+  });
 });
