@@ -42,7 +42,7 @@ export function createUserService({
 
     /** Removes the user of this name with the key. @returns the ids: none when nobody of this name is known */
     remove: (unit: Transaction, tenantId: string, subject: Subject): Promise<string[]> =>
-      store.remove(unit, tenantId, digestsOf(tenantId, subject)),
+      store.remove(unit, tenantId, digestsOf(tenantId, subject)).then((rows) => rows.map(({ id }) => id)),
 
     /** Returns the context of an act in a user's name, with a sealed address. A forgotten user leaves none. */
     sealAddress: async <Context extends AuditContext>(

@@ -120,8 +120,8 @@ export function createDatabase({ url, pool: size, applicationName, onError, limi
       idle: pool.idleCount,
       waiting: { connection: pool.waitingCount, transaction: turns.waiting() },
     }),
-    query: <Row extends object>(text: string, values?: readonly unknown[]) =>
-      queryPool<Row>(connections, text, values),
+    query: <Row extends object>(text: string, values?: readonly unknown[], members?: 'camelCase') =>
+      queryPool<Row>(connections, text, values, members),
     model: <T extends Table>(table: T): Model<T> => models(table, null),
     transaction,
     /** Finds what a pooler between this process and Postgres takes from its connections (pooler.client.ts). */

@@ -2,6 +2,7 @@
 import type { Pool, PoolClient } from 'pg';
 import type { Sequelize, Transaction as SequelizeTransaction } from 'sequelize';
 import { isOutdatedPlan, isUnanswered, translateDatabaseError } from './errors.ts';
+import { sendForMembers } from './member-query.ts';
 import type { Model, Models, ModelsOf } from './model.ts';
 import { loadSequelize } from './sequelize.ts';
 import type { StatementNames } from './statement-names.ts';
@@ -11,7 +12,12 @@ import type { Turns } from './turns.ts';
 export type Rows<Row> = { rows: Row[]; rowCount: number };
 
 export type Queryable = {
-  query<Row extends object>(text: string, values?: readonly unknown[]): Promise<Rows<Row>>;
+  /** @param members the column `tenant_id` is the member `tenantId` of a row, as statements.ts asks for */
+  query<Row extends object>(
+    text: string,
+    values?: readonly unknown[],
+    members?: 'camelCase',
+  ): Promise<Rows<Row>>;
 };
 
 /** An open transaction. Actions of `afterCommit` run only after its commit. */
@@ -34,9 +40,10 @@ export async function queryPool<Row extends object>(
   { pool, names }: Pick<Connections, 'pool' | 'names'>,
   text: string,
   values: readonly unknown[] = [],
+  members?: 'camelCase',
 ): Promise<Rows<Row>> {
   try {
-    return await run<Row>(pool, names, text, values);
+    return await run<Row>({ connection: pool, names, members }, text, values);
   } catch (error) {
     throw translateDatabaseError(error);
   }
@@ -99,8 +106,8 @@ function transactionOn(
 ): Transaction {
   let joinable: SequelizeTransaction | undefined;
   return {
-    query: <Row extends object>(text: string, values: readonly unknown[] = []) =>
-      run<Row>(client, names, text, values),
+    query: <Row extends object>(text: string, values: readonly unknown[] = [], members?: 'camelCase') =>
+      run<Row>({ connection: client, names, members }, text, values),
     afterCommit: (action) => void actions.push(action),
     model: <T extends Table>(table: T): Model<T> => {
       // Sequelize runs a model's statements on the `connection` of this object, and never ends its transaction.
@@ -115,20 +122,24 @@ function joinableOn(connection: PoolClient, sequelize: Sequelize): SequelizeTran
   return Object.assign(new Transaction(sequelize, {}), { connection });
 }
 
+type Sender = Pick<Connections, 'names'> & {
+  readonly connection: Pool | PoolClient;
+  readonly members: 'camelCase' | undefined;
+};
+
 /** A text without values is sent unprepared, because it may contain several statements. */
 async function run<Row extends object>(
-  connection: Pool | PoolClient,
-  names: StatementNames,
+  { connection, names, members }: Sender,
   text: string,
   values: readonly unknown[],
 ): Promise<Rows<Row>> {
   const name = values.length === 0 ? undefined : names.nameOf(text);
+  const config = { ...(name && { name }), text, values: [...values] };
   try {
-    const result =
-      name === undefined
-        ? await connection.query<Row>(text, [...values])
-        : await connection.query<Row>({ name, text, values: [...values] });
-    return { rows: result.rows, rowCount: result.rowCount ?? 0 };
+    const { rows, rowCount } = await (members === undefined
+      ? connection.query(config)
+      : sendForMembers(connection, config));
+    return { rows, rowCount: rowCount ?? 0 };
   } catch (error) {
     if (isOutdatedPlan(error)) names.renew(text);
     throw error;

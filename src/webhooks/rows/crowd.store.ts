@@ -3,10 +3,13 @@
 // docs/decisions/0043-crowds.md
 
 import { boundsOf } from '../../platform/database/partitions.ts';
+import { counted, many, one } from '../../platform/database/statements.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import type { EndpointName } from '../endpoints/endpoint-state.ts';
 import { attemptCrowded, leaveCrowd } from './crowd.ts';
 import { OVERDUE_CROWDS } from './leftovers.ts';
+
+type Due = { readonly due: Date | null };
 
 // Joining removes the row of the outbox of the attempt that has failed.
 const JOIN = `
@@ -23,8 +26,6 @@ WITH member AS (
 )
 SELECT min(due_at) AS due FROM joined`;
 
-const EARLIEST = 'SELECT min(due_at) AS due FROM crowded_deliveries WHERE subscription_id = $1';
-
 const RELEASE = `
 WITH due AS (
   SELECT delivery_id AS id, tenant_id, subscription_id, generation FROM crowded_deliveries
@@ -34,31 +35,26 @@ WITH due AS (
 ${attemptCrowded('due')}`;
 
 const OVERDUE = `
-SELECT DISTINCT c.tenant_id AS "tenantId", c.subscription_id AS "subscriptionId" ${OVERDUE_CROWDS}
+SELECT DISTINCT c.tenant_id, c.subscription_id ${OVERDUE_CROWDS}
   AND NOT EXISTS (SELECT 1 FROM workflow_commands w WHERE w.workflow = 'endpointRecovery' AND w.entity_id = c.subscription_id)`;
+
+/** Lists endpoints whose workflow has not released their crowd for `lateMs` milliseconds, and which no command calls. */
+export const overdueCrowds = many<EndpointName, [lateMs: number]>(OVERDUE);
+
+/** Enqueues the attempts of the deliveries that are due. @returns how many, at most `limit` */
+export const releaseCrowd = counted<[subscriptionId: string, limit: number]>(RELEASE);
+
+const join = one<Due, [from: string, to: string, ids: readonly string[]]>(JOIN);
+const earliest = one<Due, [subscriptionId: string]>(
+  'SELECT min(due_at) AS due FROM crowded_deliveries WHERE subscription_id = $1',
+);
 
 /** Lets deliveries wait in the crowd of their endpoint. @returns the time of the earliest of them */
 export async function joinCrowd(unit: Transaction, ids: readonly string[]): Promise<Date | null> {
-  return (await unit.query<{ due: Date | null }>(JOIN, [...boundsOf(ids), ids])).rows[0]?.due ?? null;
+  return (await join(unit, ...boundsOf(ids), ids))?.due ?? null;
 }
 
 /** @returns when the first delivery of the crowd is due; null without a crowd */
 export async function earliestOfCrowd(unit: Queryable, subscriptionId: string): Promise<Date | null> {
-  return (await unit.query<{ due: Date | null }>(EARLIEST, [subscriptionId])).rows[0]?.due ?? null;
-}
-
-/** Enqueues the attempts of the deliveries that are due. @returns how many, at most `limit` */
-export async function releaseCrowd(
-  unit: Transaction,
-  subscriptionId: string,
-  limit: number,
-): Promise<number> {
-  return (await unit.query(RELEASE, [subscriptionId, limit])).rowCount;
-}
-
-/**
- * Lists endpoints whose workflow has not released their crowd for `lateMs` milliseconds, and which no command calls.
- */
-export async function overdueCrowds(queryable: Queryable, lateMs: number): Promise<EndpointName[]> {
-  return (await queryable.query<EndpointName>(OVERDUE, [lateMs])).rows;
+  return (await earliest(unit, subscriptionId))?.due ?? null;
 }

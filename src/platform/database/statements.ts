@@ -1,0 +1,41 @@
+// Statements as values: a text with the types of its parameters and of its rows. `test/statements.test.ts` prepares
+// each on a migrated database and compares these types with what Postgres says.
+// docs/decisions/0055-statements-as-values.md
+import type { Queryable, Rows } from './transaction.ts';
+
+/** Runs the statement. @throws ServiceError `temporarily_unavailable` when the database is down */
+export type Statement<Values extends readonly unknown[], Answer> = {
+  (queryable: Queryable, ...values: Values): Promise<Answer>;
+  readonly text: string;
+};
+
+/**
+ * A statement with many rows. The four forms below have the same parameters.
+ * @template Row its members are the columns in camelCase: `tenantId` of `tenant_id`
+ * @template Values the types of `$1`, `$2` …; undefined is NULL
+ */
+export const many = <Row extends object, Values extends readonly unknown[] = []>(
+  text: string,
+): Statement<Values, Row[]> => make<Row, Values, Row[]>(text, ({ rows }) => rows);
+
+/** A statement with one row, or none: then undefined. */
+export const one = <Row extends object, Values extends readonly unknown[] = []>(
+  text: string,
+): Statement<Values, Row | undefined> => make<Row, Values, Row | undefined>(text, ({ rows }) => rows[0]);
+
+/** A statement whose only question is whether it has found, made or changed a row. */
+export const changed = <Values extends readonly unknown[] = []>(text: string): Statement<Values, boolean> =>
+  make<object, Values, boolean>(text, ({ rowCount }) => rowCount > 0);
+
+/** A statement whose only question is how many rows it has found, made or changed. */
+export const counted = <Values extends readonly unknown[] = []>(text: string): Statement<Values, number> =>
+  make<object, Values, number>(text, ({ rowCount }) => rowCount);
+
+function make<Row extends object, Values extends readonly unknown[], Answer>(
+  text: string,
+  answer: (rows: Rows<Row>) => Answer,
+): Statement<Values, Answer> {
+  const run = async (queryable: Queryable, ...values: Values) =>
+    answer(await queryable.query<Row>(text, values, 'camelCase'));
+  return Object.assign(run, { text });
+}
