@@ -1,44 +1,8 @@
-// Reads the statements of all stores: each table has one room that owns it, the list of other rooms that write it only
-// gets shorter, and no room below reads it. docs/rows.md is the same for people.
+// Reads the statements of all stores: the room with a table's model owns the table, the list of other rooms that write
+// it only gets shorter, and no room below reads it.
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-
-/** The tables of each room. */
-const OWNED: Readonly<Record<string, string>> = {
-  'identity/tenants': 'tenants',
-  'identity/applications': 'applications application_secrets',
-  'identity/agents': 'agents',
-  'identity/keys': 'agent_keys key_rotations directory_signatures',
-  'identity/enrollments': 'enrollment_tokens',
-  'identity/anchors': 'anchors',
-  'authentication/challenges': 'challenges challenge_sweep challenge_expiry_counts',
-  'authentication/console': 'console_codes console_sessions',
-  'authentication/delegations': 'delegations',
-  'authentication/dpop': 'dpop_proofs',
-  'authentication/issuer': 'issuer_keys event_keys',
-  'authentication/tokens': 'client_assertions refresh_tokens revocations',
-  'authentication/trusted-issuers': 'trusted_issuers',
-  'authentication/users': 'users',
-  'authentication/workload-issuers': 'workload_issuers workload_assertions',
-  'operations/objectives': 'objective_counts',
-  'operations/erasure': 'tenant_ends',
-  'operations/operators': 'operator_acts operator_act_head',
-  'webhooks/accounts': 'delivery_accounts delivery_account_days delivery_hours delivery_hour_counts',
-  'webhooks/deliveries': 'attempts',
-  'webhooks/endpoints': 'endpoints host_holds',
-  'webhooks/intake': 'events published_events',
-  'webhooks/receipts': 'receipts',
-  'webhooks/relay': 'relays',
-  'webhooks/replays': 'bulk_replays bulk_replay_parts',
-  'webhooks/rows': 'crowded_deliveries deliveries outbox',
-  'webhooks/streams': 'streams stream_exclusions',
-  'webhooks/subscriptions': 'subscriptions subscription_filters',
-  audit:
-    'audit_log audit_head audit_beginning audit_checkpoints audit_seals audit_seal_parts audit_signing_keys audit_erasures',
-  'platform/http': 'rate_limits idempotency_keys',
-  'platform/temporal': 'workflow_commands',
-};
 
 /** Writes of a table that another room owns. */
 const STRANGERS: readonly string[] = [
@@ -56,10 +20,6 @@ const RANKS = [
   ['platform'],
 ];
 const rankOf = (room: string) => RANKS.findIndex((wings) => wings.includes(room.split('/')[0] ?? ''));
-
-const owners = new Map(
-  Object.entries(OWNED).flatMap(([room, tables]) => tables.split(' ').map((table) => [table, room] as const)),
-);
 
 type Use = { readonly room: string; readonly table: string; readonly writes: boolean };
 
@@ -86,6 +46,17 @@ function listFiles(folder: string): string[] {
 
 const MIGRATIONS = 'src/platform/database/migrations/';
 const files = listFiles('src');
+const find = (pattern: RegExp, among: readonly string[]) =>
+  among.flatMap((file) =>
+    [...readFileSync(file, 'utf8').matchAll(pattern)].map(([, table = '']) => [table, roomOf(file)] as const),
+  );
+/** The room of a table is the folder of its model. */
+const models = find(
+  /defineTable\('([a-z_]+)'/g,
+  files.filter((file) => file.endsWith('.model.ts')),
+);
+const owners = new Map(models);
+
 const uses = files
   .filter((file) => !file.startsWith(MIGRATIONS))
   .flatMap((file) => findUses(file, readFileSync(file, 'utf8')));
@@ -98,16 +69,13 @@ const upwards = list(
 );
 
 describe('tables', () => {
-  it('each have one room that owns them', () => {
-    const created = files
-      .filter((file) => file.startsWith(MIGRATIONS))
-      .flatMap((file) => [
-        ...readFileSync(file, 'utf8').matchAll(/CREATE (?:UNLOGGED )?TABLE (?:IF NOT EXISTS )?([a-z_]+)/g),
-      ])
-      .map(([, table = '']) => table)
-      .filter((table) => !table.endsWith('_default'));
-    expect([...new Set(created)].sort()).toEqual([...owners.keys()].sort());
-    expect(Object.keys(OWNED).filter((room) => !statSync(`src/${room}`).isDirectory())).toEqual([]);
+  it('each have one model', () => {
+    const created = find(
+      /CREATE (?:UNLOGGED )?TABLE (?:IF NOT EXISTS )?([a-z_]+)/g,
+      files.filter((file) => file.startsWith(MIGRATIONS)),
+    ).map(([table]) => table);
+    const tables = new Set(created.filter((table) => !/_default$|^schema_migrations$/.test(table)));
+    expect(models.map(([table]) => table).sort()).toEqual([...tables].sort());
   });
 
   it('are written by their room; a writer that is gone leaves the list, too', () => {
@@ -128,14 +96,5 @@ describe('tables', () => {
     expect(findUses('src/webhooks/intake/x.store.ts', "deleteOldest('receipts', {")).toEqual([
       { room: 'webhooks/intake', table: 'receipts', writes: true },
     ]);
-  });
-
-  it('are in docs/rows.md with their writers', () => {
-    const rows = [...owners].map(([table, room]) => {
-      const others = strangers.filter((use) => use.endsWith(` ${table}`)).map((use) => use.split(' ')[0]);
-      return `| \`${table}\` | ${room} | ${others.join(', ') || '–'} |`;
-    });
-    const page = readFileSync('docs/rows.md', 'utf8').split('## The life')[0]?.split('\n') ?? [];
-    expect(page.filter((line) => line.startsWith('| `'))).toEqual(rows);
   });
 });

@@ -2,7 +2,7 @@
 
 type SqlType = 'uuid' | 'text' | 'int' | 'bigint' | 'float8' | 'boolean' | 'timestamptz' | 'bytea' | 'jsonb';
 
-type Derived<Row> = Readonly<Record<string, readonly [type: SqlType, value: (row: Row) => unknown]>>;
+export type Derived<Row> = Readonly<Record<string, readonly [type: string, value: (row: Row) => unknown]>>;
 
 /** Turns the name of a member into that of its column. */
 export const inSnakeCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);

@@ -7,6 +7,7 @@ import {
   nullable,
   primaryKey,
   type RowOf,
+  sealed,
   text,
   time,
   uuid,
@@ -19,7 +20,7 @@ const COLUMNS = {
   algorithm: text<IssuerAlgorithm>(),
   publicJwk: json<IssuerJwk>(),
   /** PKCS #8 DER, sealed with a master key; null after the private half was destroyed. */
-  privateSealed: nullable(bytes()),
+  privateSealed: nullable(sealed(bytes())),
   createdAt: given(time()),
   activateAt: time(),
   /** `retireAt` and `removeAt` are null until a later key is published. */
@@ -34,7 +35,7 @@ export const ISSUER_KEY = defineTable('issuer_keys', {
   /** The key that signs deliveries while this one is active. */
   deliveryJwk: nullable(json<IssuerJwk>()),
   /** PKCS #8 DER, sealed with a master key. */
-  deliverySealed: nullable(bytes()),
+  deliverySealed: nullable(sealed(bytes())),
 });
 export const EVENT_KEY = defineTable('event_keys', COLUMNS);
 

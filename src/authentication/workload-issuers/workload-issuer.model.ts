@@ -1,5 +1,16 @@
 // The table of workload issuers: that of trusted issuers, with rules.
-import { defineTable, json, type RowOf } from '../../platform/database/table.ts';
+import {
+  bytes,
+  defineTable,
+  given,
+  json,
+  nullable,
+  primaryKey,
+  type RowOf,
+  smallint,
+  time,
+  uuid,
+} from '../../platform/database/table.ts';
 import { ISSUER_COLUMNS } from '../trusted-issuers/trusted-issuer.model.ts';
 import type { WorkloadRule } from './claim-rules.ts';
 
@@ -9,3 +20,12 @@ export const WORKLOAD_ISSUER = defineTable('workload_issuers', {
 });
 
 export type WorkloadIssuerRow = RowOf<typeof WORKLOAD_ISSUER>;
+
+export const WORKLOAD_ASSERTION = defineTable('workload_assertions', {
+  tenantId: primaryKey(uuid()),
+  hash: primaryKey(bytes()),
+  expiresAt: time(),
+  request: nullable(bytes()),
+  repeats: given(smallint()),
+  usedAt: given(time()),
+});

@@ -6,6 +6,7 @@ import {
   given,
   type NewRowOf,
   nullable,
+  primaryKey,
   type RowOf,
   TENANT_ROW,
   text,
@@ -37,3 +38,12 @@ export const AGENT_KEY = defineTable('agent_keys', {
 
 export type KeyRow = RowOf<typeof AGENT_KEY>;
 export type NewKeyRow = NewRowOf<typeof AGENT_KEY>;
+
+export const DIRECTORY_SIGNATURE = defineTable('directory_signatures', {
+  keyId: primaryKey(uuid()),
+  tenantId: uuid(),
+  input: text(),
+  signature: bytes(),
+  expiresAt: time(),
+  createdAt: given(time()),
+});

@@ -1,6 +1,6 @@
 // Statements as values: a text with the types of its parameters and of its rows. `test/statements.test.ts` prepares
 // each on a migrated database and compares these types with what Postgres says.
-// docs/decisions/0055-statements-as-values.md
+// docs/decisions/0052-statements-as-values.md
 import type { Queryable, Rows } from './transaction.ts';
 
 /** Runs the statement. @throws ServiceError `temporarily_unavailable` when the database is down */

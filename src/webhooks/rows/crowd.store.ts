@@ -38,7 +38,7 @@ const OVERDUE = `
 SELECT DISTINCT c.tenant_id, c.subscription_id ${OVERDUE_CROWDS}
   AND NOT EXISTS (SELECT 1 FROM workflow_commands w WHERE w.workflow = 'endpointRecovery' AND w.entity_id = c.subscription_id)`;
 
-/** Lists endpoints whose workflow has not released their crowd for `lateMs` milliseconds, and which no command calls. */
+/** Lists endpoints whose workflow has not released their crowd for `lateMs` ms, and which no command calls. */
 export const overdueCrowds = many<EndpointName, [lateMs: number]>(OVERDUE);
 
 /** Enqueues the attempts of the deliveries that are due. @returns how many, at most `limit` */

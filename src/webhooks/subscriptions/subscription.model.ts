@@ -1,5 +1,6 @@
 // The table of subscriptions.
 import {
+  boolean,
   bytes,
   defineTable,
   given,
@@ -9,6 +10,7 @@ import {
   nullable,
   primaryKey,
   type RowOf,
+  sealed,
   text,
   texts,
   time,
@@ -29,10 +31,10 @@ export const SUBSCRIPTION = defineTable('subscriptions', {
   filters: texts(),
   description: nullable(text()),
   sink: text<Sink>(),
-  secretSealed: bytes<Buffer>(),
-  nextSecretSealed: nullable(bytes<Buffer>()),
+  secretSealed: sealed(bytes<Buffer>()),
+  nextSecretSealed: nullable(sealed(bytes<Buffer>())),
   secretOverlapEndsAt: nullable(time()),
-  headersSealed: nullable(bytes<Buffer>()),
+  headersSealed: nullable(sealed(bytes<Buffer>())),
   signatures: given(texts<SignatureName>()),
   maxAge: given(integer()),
   rateLimit: nullable(integer()),
@@ -47,3 +49,10 @@ export const SUBSCRIPTION = defineTable('subscriptions', {
 
 export type SubscriptionRow = RowOf<typeof SUBSCRIPTION>;
 export type NewSubscriptionRow = NewRowOf<typeof SUBSCRIPTION>;
+
+export const SUBSCRIPTION_FILTER = defineTable('subscription_filters', {
+  tenantId: primaryKey(uuid()),
+  filter: primaryKey(text()),
+  subscriptionId: primaryKey(uuid()),
+  isStream: boolean(),
+});

@@ -3,6 +3,7 @@
 import { readdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { SEALED_COLUMNS } from '../../../src/app/wiring/sealed-columns.ts';
 import { inSnakeCase } from '../../../src/platform/columns.ts';
 import { createModels } from '../../../src/platform/database/model.ts';
 import {
@@ -25,7 +26,7 @@ type Described = { sql: string; isNullable: boolean; isGiven: boolean; isKey: bo
 
 // A trigger that fills a column in is no default: `operator_acts.hash`.
 const COLUMNS = `
-SELECT a.attname AS name, format_type(a.atttypid, a.atttypmod) AS sql, NOT a.attnotnull AS "isNullable", a.atthasdef AS "isGiven",
+SELECT a.attname AS name, format_type(a.atttypid, a.atttypmod) AS sql, NOT a.attnotnull AS "isNullable", a.atthasdef OR a.attidentity <> '' AS "isGiven",
   coalesce(a.attnum = ANY (k.conkey), false) AS "isKey"
 FROM pg_attribute a LEFT JOIN pg_constraint k ON k.conrelid = a.attrelid AND k.contype = 'p'
 WHERE a.attrelid = to_regclass($1) AND a.attnum > 0 AND NOT a.attisdropped`;
@@ -74,26 +75,25 @@ describe('a model', () => {
   );
 
   it.each(tables.map((table) => [table.name, table] as const))('%s reads its columns', async (_, table) => {
-    expect(await test.database.model(table).list({ limit: 1 })).toEqual([]);
+    const [row = {}] = await test.database.model(table).list({ limit: 1 });
+    for (const attribute of Object.keys(row)) expect(table.columns).toHaveProperty(attribute);
   });
 
-  it('is there for each table of management, and for no other', () => {
-    expect(tables.map(({ name }) => name).sort()).toEqual([
-      'agent_keys',
-      'agents',
-      'anchors',
-      'application_secrets',
-      'applications',
-      'delegations',
-      'enrollment_tokens',
-      'event_keys',
-      'issuer_keys',
-      'key_rotations',
-      'subscriptions',
-      'tenants',
-      'trusted_issuers',
-      'workload_issuers',
-    ]);
+  it('is there for each table, once', async () => {
+    const { rows } = await test.database.query<{ name: string }>(
+      `SELECT relname AS name FROM pg_class WHERE relnamespace = 'public'::regnamespace
+         AND relkind IN ('r', 'p') AND NOT relispartition AND relname <> 'schema_migrations' ORDER BY relname`,
+    );
+    expect(tables.map(({ name }) => name).sort()).toEqual(rows.map(({ name }) => name));
+  });
+
+  it('says of each column that a master key seals, that it is sealed, and of no other', () => {
+    const said = tables.flatMap(({ name, columns }) =>
+      Object.entries(columns).flatMap(([attribute, { isSealed }]) =>
+        isSealed ? [`${name}.${inSnakeCase(attribute)}`] : [],
+      ),
+    );
+    expect(said.sort()).toEqual(SEALED_COLUMNS.map(({ table, column }) => `${table}.${column}`).sort());
   });
 });
 

@@ -1,0 +1,118 @@
+// The tables of audit.
+import {
+  bigint,
+  bigints,
+  boolean,
+  byteStrings,
+  bytes,
+  defineTable,
+  given,
+  integer,
+  json,
+  nullable,
+  primaryKey,
+  smallint,
+  text,
+  time,
+  transactionId,
+  uuid,
+  uuids,
+} from '../platform/database/table.ts';
+
+export const AUDIT_LOG = defineTable('audit_log', {
+  id: primaryKey(uuid()),
+  tenantId: primaryKey(uuid()),
+  occurredAt: given(time()),
+  action: text(),
+  outcome: text(),
+  reason: nullable(text()),
+  actorKind: text(),
+  actorId: nullable(text()),
+  targetType: nullable(text()),
+  targetId: nullable(text()),
+  keyId: nullable(uuid()),
+  tokenId: nullable(text()),
+  address: nullable(text()),
+  requestId: nullable(text()),
+  data: given(json<unknown>()),
+  xid: given(transactionId()),
+  clientAddress: nullable(text()),
+  addressSalt: nullable(uuid()),
+});
+
+export const AUDIT_HEAD = defineTable('audit_head', {
+  onlyOne: primaryKey(given(boolean())),
+  n: bigint(),
+  hash: bytes(),
+  lastXid: transactionId(),
+  lastId: uuid(),
+  keyId: nullable(text()),
+  signature: nullable(bytes()),
+});
+
+export const AUDIT_BEGINNING = defineTable('audit_beginning', {
+  onlyOne: primaryKey(given(boolean())),
+  id: given(uuid()),
+  beganAt: nullable(time()),
+  keyId: nullable(text()),
+  signature: nullable(bytes()),
+});
+
+export const AUDIT_CHECKPOINT = defineTable('audit_checkpoints', {
+  tenantId: primaryKey(uuid()),
+  n: primaryKey(bigint()),
+  seal: bigint(),
+  count: integer(),
+  treeSize: bigint(),
+  root: bytes(),
+  previous: bytes(),
+  firstXid: transactionId(),
+  firstId: uuid(),
+  lastXid: transactionId(),
+  lastId: uuid(),
+  sealedAt: time(),
+  keyId: text(),
+  signature: bytes(),
+  rowIds: uuids(),
+  leaves: bytes(),
+  peaks: bytes(),
+  nodes: bytes(),
+});
+
+export const AUDIT_SEAL = defineTable('audit_seals', {
+  n: primaryKey(bigint()),
+  previous: bytes(),
+  count: integer(),
+  lastXid: transactionId(),
+  lastId: uuid(),
+  tenants: uuids(),
+  numbers: bigints(),
+  hashes: byteStrings(),
+  sealedAt: time(),
+  keyId: text(),
+  signature: bytes(),
+});
+
+export const AUDIT_SEAL_PART = defineTable('audit_seal_parts', {
+  part: primaryKey(smallint()),
+  assignment: text(),
+  assignmentSignature: bytes(),
+  result: nullable(text()),
+  resultSignature: nullable(bytes()),
+  checkpoints: nullable(text()),
+});
+
+export const AUDIT_SIGNING_KEY = defineTable('audit_signing_keys', {
+  id: primaryKey(text()),
+  publicKey: bytes(),
+  createdAt: given(time()),
+});
+
+export const AUDIT_ERASURE = defineTable('audit_erasures', {
+  tenantId: primaryKey(uuid()),
+  slug: text(),
+  erasedAt: time(),
+  statement: text(),
+  keyId: text(),
+  signature: bytes(),
+});

@@ -1,0 +1,10 @@
+// The tables of objectives.
+import { bigint, date, defineTable, primaryKey, text, uuid } from '../../platform/database/table.ts';
+
+export const OBJECTIVE_COUNT = defineTable('objective_counts', {
+  day: primaryKey(date()),
+  process: primaryKey(uuid()),
+  objective: primaryKey(text()),
+  good: bigint(),
+  total: bigint(),
+});

@@ -1,0 +1,31 @@
+// The tables of deliveries.
+import {
+  boolean,
+  defineTable,
+  given,
+  integer,
+  json,
+  nullable,
+  primaryKey,
+  text,
+  time,
+  uuid,
+} from '../../platform/database/table.ts';
+
+export const ATTEMPT = defineTable('attempts', {
+  deliveryId: primaryKey(uuid()),
+  n: primaryKey(integer()),
+  tenantId: uuid(),
+  subscriptionId: uuid(),
+  generation: integer(),
+  probe: given(boolean()),
+  startedAt: time(),
+  durationMs: integer(),
+  phases: given(json<unknown>()),
+  statusCode: nullable(integer()),
+  outcome: text(),
+  error: nullable(text()),
+  retryAfterSeconds: nullable(integer()),
+  responseExcerpt: nullable(text()),
+  recordedAt: given(time()),
+});

@@ -1,0 +1,10 @@
+// The tables of relay.
+import { bigint, defineTable, given, primaryKey, text, time, uuid } from '../../platform/database/table.ts';
+
+export const RELAY = defineTable('relays', {
+  instance: primaryKey(uuid()),
+  role: text(),
+  epoch: bigint(),
+  startedAt: given(time()),
+  seenAt: given(time()),
+});
