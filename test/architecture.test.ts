@@ -323,11 +323,11 @@ describe('the house', () => {
     ).toEqual([]);
   });
 
-  it('keeps every file below its ceiling and opens each with a comment that says what it is for', () => {
-    const tests = listFiles('test');
-    expect(
-      [...files, ...tests].filter((file) => readFileSync(file, 'utf8').split('\n').length > LONGEST_FILE + 1),
-    ).toEqual([]);
+  it('keeps every file but migrations below its ceiling and opens each with a comment that says what it is for', () => {
+    const ruled = [...files.filter((file) => !file.includes('/migrations/')), ...listFiles('test')];
+    expect(ruled.filter((file) => readFileSync(file, 'utf8').split('\n').length > LONGEST_FILE + 1)).toEqual(
+      [],
+    );
     expect(files.filter((file) => !/^(#!.*\n)?\/\/ /.test(readFileSync(file, 'utf8')))).toEqual([]);
   });
 

@@ -1,6 +1,6 @@
 // The API role of one process, from start to ordered stop.
 import type { Config } from '../platform/config.ts';
-import { pendingMigrations, refuseUnreleasedDatabase } from '../platform/database/migrate.ts';
+import { pendingMigrations, refuseFormerDatabase } from '../platform/database/migrate.ts';
 import { createApp } from '../platform/http/app.ts';
 import { createHealth } from '../platform/http/health.ts';
 import { createHttpServer } from '../platform/http/server.ts';
@@ -39,7 +39,7 @@ export async function runApi(config: Config): Promise<void> {
   const checks = createStartChecks({
     check: async () => {
       await refusePooler(database);
-      await refuseUnreleasedDatabase(database);
+      await refuseFormerDatabase(database);
       await refuseForeignMasterKey(api);
       await refuseMovedTenants(api);
     },

@@ -1,7 +1,7 @@
 // The worker role: workflows, attempts, the relay and the sweep of one process, from start to ordered stop.
 import type { Logger } from 'pino';
 import type { Config } from '../platform/config.ts';
-import { refuseUnreleasedDatabase } from '../platform/database/migrate.ts';
+import { refuseFormerDatabase } from '../platform/database/migrate.ts';
 import { answerInTime } from '../platform/http/health.ts';
 import { createLogger } from '../platform/logger.ts';
 import { reasonOf } from '../platform/logging.ts';
@@ -41,7 +41,7 @@ export async function runWorker(config: Config): Promise<void> {
   const checks = createStartChecks({
     check: async () => {
       await refusePooler(database);
-      await refuseUnreleasedDatabase(database);
+      await refuseFormerDatabase(database);
       await refuseForeignMasterKey(rooms);
     },
     log: platform.log,

@@ -12,7 +12,7 @@ import type { Queryable } from './transaction.ts';
 /** An arbitrary constant: the key of the advisory lock, so that one migration runs at a time. */
 const LOCK = 7_263_511;
 
-/** Every database of a release begins with it. */
+/** Every database since 0.2.0 begins with it. */
 const FIRST = MIGRATIONS[0]?.name ?? '';
 
 /**
@@ -20,7 +20,7 @@ const FIRST = MIGRATIONS[0]?.name ?? '';
  * @param log receives the name of each migration before it runs
  * @param list the migrations to run; tests pass fewer for an earlier schema
  * @returns the names of the migrations that it applied
- * @throws ConfigError for a database from before the first release, which stays unchanged
+ * @throws ConfigError for a database of a version before 0.2.0, which stays unchanged
  */
 export async function migrate(
   url: string,
@@ -56,20 +56,20 @@ export async function migrate(
 
 /**
  * @returns the names of the migrations that the database lacks
- * @throws ConfigError for a database from before the first release
+ * @throws ConfigError for a database of a version before 0.2.0
  */
 export async function pendingMigrations(queryable: Queryable, list = MIGRATIONS): Promise<string[]> {
   const applied = await readMigrations(queryable);
-  refuseUnreleased(applied);
+  refuseFormer(applied);
   return list.map(({ name }) => name).filter((name) => !applied.includes(name));
 }
 
 /**
- * Refuses a database from before the first release: its tables have the current names, but other columns.
+ * Refuses a database of a version before 0.2.0: its tables have the current names, but other columns.
  * @throws ConfigError naming DATABASE_URL
  */
-export async function refuseUnreleasedDatabase(queryable: Queryable): Promise<void> {
-  refuseUnreleased(await readMigrations(queryable));
+export async function refuseFormerDatabase(queryable: Queryable): Promise<void> {
+  refuseFormer(await readMigrations(queryable));
 }
 
 /** Refuses to make the tables again beside those that a session with another search path has made. */
@@ -87,12 +87,13 @@ async function refuseOtherSchema(queryable: Queryable): Promise<void> {
 }
 
 /** @param applied in the order of the names: the first one made the database */
-function refuseUnreleased([first]: readonly string[]): void {
+function refuseFormer([first]: readonly string[]): void {
   if (first !== undefined && !first.startsWith(FIRST))
     throw new ConfigError(
       'DATABASE_URL',
-      `a version from before the first release made this database (migration ${first}), and this version cannot upgrade it; ` +
-        'nothing was changed: give the service a new, empty database, or, where npm start runs Postgres, move the folder DATA_DIR away',
+      `a version before 0.2.0 made this database (migration ${first}), and this version cannot upgrade it; nothing was changed: ` +
+        'give the service a new, empty database, or, where npm start runs Postgres, move the folder DATA_DIR away; ' +
+        'docs/operations/upgrade.md says how to keep the data of 0.1.0',
     );
 }
 

@@ -6,7 +6,7 @@ import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
-import { makeUnreleased } from '../../platform/database/unreleased-database.ts';
+import { makeFormer } from '../../platform/database/former-database.ts';
 import { createEmptyDatabase, createTestDatabase } from '../../setup/database.ts';
 import { PATIENCE } from '../../setup/patience.ts';
 import { takePort } from '../../setup/ports.ts';
@@ -97,23 +97,20 @@ describe('a role that cannot start says so in one line', () => {
     expect(output.stderr.trim().split('\n')).toHaveLength(1);
   });
 
-  it.each(['migrate', 'api', 'worker', 'start'])(
-    '%s: a database from before the first release',
-    async (role) => {
-      const old = await createEmptyDatabase();
-      onTestFinished(old.drop);
-      await makeUnreleased(old.url);
-      const { exited, output } = run([role], { DATABASE_URL: old.url, PORT: String(await takePort()) });
-      expect([await exited, output.stderr]).toEqual([
-        2,
-        expect.stringMatching(
-          /^countersign: DATABASE_URL: a version from before the first release .*DATA_DIR away\n$/,
-        ),
-      ]);
-      const { rows } = await old.database.query('SELECT slug FROM tenants');
-      expect(rows).toEqual([{ slug: 'kept' }]);
-    },
-  );
+  it.each(['migrate', 'api', 'worker', 'start'])('%s: a database of a version before 0.2.0', async (role) => {
+    const old = await createEmptyDatabase();
+    onTestFinished(old.drop);
+    await makeFormer(old.url);
+    const { exited, output } = run([role], { DATABASE_URL: old.url, PORT: String(await takePort()) });
+    expect([await exited, output.stderr]).toEqual([
+      2,
+      expect.stringMatching(
+        /^countersign: DATABASE_URL: a version before 0\.2\.0 .*DATA_DIR away; .*upgrade\.md.*\n$/,
+      ),
+    ]);
+    const { rows } = await old.database.query('SELECT slug FROM tenants');
+    expect(rows).toEqual([{ slug: 'kept' }]);
+  });
 
   it.each([
     ['api', 'PORT'],

@@ -1,4 +1,4 @@
-// What holds for every migration from the first release on: it is never edited, it takes nothing away, and it takes a
+// What holds for every migration from 0.2.0 on: it is never edited, it takes nothing away, and it takes a
 // database with rows.
 import { createHash } from 'node:crypto';
 import { appendFileSync, readdirSync, readFileSync } from 'node:fs';
@@ -6,22 +6,22 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/platform/database/database.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import { migrate } from '../../../src/platform/database/migrate.ts';
-import { BASELINE, MIGRATIONS } from '../../../src/platform/database/migrations.ts';
-import { APPLICATION_SCOPES } from '../../../src/platform/scopes.ts';
+import { MIGRATIONS } from '../../../src/platform/database/migrations.ts';
 import { createEmptyDatabase } from '../../setup/database.ts';
 import { findDestruction } from './destructive-statement.ts';
 
 const FOLDER = new URL('../../../src/platform/database/migrations/', import.meta.url);
 const SUMS = new URL('SHA256SUMS', FOLDER);
 
-const later = MIGRATIONS.slice(BASELINE.length);
+/** The schema of 0.2.0, and what came after it. */
+const [first, ...later] = MIGRATIONS;
+const INITIAL = [first].filter((migration) => migration !== undefined);
 
 describe('a migration file', () => {
   const files = readdirSync(FOLDER).filter((file) => file.endsWith('.ts'));
 
-  it('is in the list once, in the order of the numbers, after the baseline', () => {
+  it('is in the list once, in the order of the numbers', () => {
     expect(MIGRATIONS.map(({ name }) => `${name}.ts`)).toEqual(files.sort());
-    expect(MIGRATIONS.slice(0, BASELINE.length)).toEqual(BASELINE);
   });
 
   it('is as it was when it was committed', () => {
@@ -101,7 +101,7 @@ describe('a later migration', () => {
   });
 });
 
-describe('a database of the first release', () => {
+describe('a database of 0.2.0', () => {
   let database: Database;
   let url: string;
   let drop: () => Promise<void>;
@@ -110,8 +110,8 @@ describe('a database of the first release', () => {
   });
   afterEach(() => drop());
 
-  it('keeps its rows, and takes what the first release writes', async () => {
-    expect(await migrate(url, undefined, BASELINE)).toEqual(BASELINE.map(({ name }) => name));
+  it('keeps its rows, and takes what 0.2.0 writes', async () => {
+    expect(await migrate(url, undefined, INITIAL)).toEqual(INITIAL.map(({ name }) => name));
     await insertRows(database, 'before');
     const before = await readRows(database);
     expect(before.size).toBeGreaterThan(15);
@@ -127,28 +127,8 @@ describe('a database of the first release', () => {
     await insertRows(database, 'after');
   });
 
-  it('gives agents:capabilities to the applications that hold every other scope', async () => {
-    await migrate(url, undefined, BASELINE);
-    await insertRows(database, 'before');
-    const every = APPLICATION_SCOPES.filter((scope) => scope !== 'agents:capabilities');
-    for (const [name, scopes] of [
-      ['administrator', every],
-      ['writer', every.slice(1)],
-    ] as const)
-      await database.query(
-        `INSERT INTO applications (id, tenant_id, name, scopes, grant_types)
-         SELECT $1, id, $2, $3, '{client_credentials}' FROM tenants`,
-        [newId(), name, scopes],
-      );
-    await migrate(url);
-    const { rows } = await database.query(
-      "SELECT name FROM applications WHERE 'agents:capabilities' = ANY (scopes)",
-    );
-    expect(rows).toEqual([{ name: 'administrator' }]);
-  });
-
   it('does not take a migration that its rows do not fit', async () => {
-    await migrate(url, undefined, BASELINE);
+    await migrate(url, undefined, INITIAL);
     await insertRows(database, 'before');
     const steps = ['ALTER TABLE agents ADD COLUMN household uuid NOT NULL'];
     await expect(migrate(url, undefined, [...MIGRATIONS, { name: '9001-wrong', steps }])).rejects.toThrow(
@@ -179,7 +159,7 @@ async function readRows(database: Database): Promise<Map<string, Row[]>> {
 }
 
 /**
- * A tenant with something in most tables. The columns are those that the first release writes: this text is never made
+ * A tenant with something in most tables. The columns are those that 0.2.0 writes: this text is never made
  * to fit a migration.
  */
 async function insertRows(database: Database, slug: string): Promise<void> {

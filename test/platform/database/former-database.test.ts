@@ -1,16 +1,16 @@
-// A database from before the first release: it is refused, and loses nothing.
+// A database of a version before 0.2.0: it is refused, and loses nothing.
 import { afterAll, describe, expect, it } from 'vitest';
 import { migrate, pendingMigrations } from '../../../src/platform/database/migrate.ts';
 import { createEmptyDatabase } from '../../setup/database.ts';
-import { makeUnreleased } from './unreleased-database.ts';
+import { makeFormer } from './former-database.ts';
 
 const { database, url, drop } = await createEmptyDatabase();
-await makeUnreleased(url);
+await makeFormer(url);
 afterAll(drop);
 
 const REFUSAL = {
   name: 'ConfigError',
-  message: expect.stringMatching(/^DATABASE_URL: a version from before the first release made this database/),
+  message: expect.stringMatching(/^DATABASE_URL: a version before 0\.2\.0 made this database/),
 };
 const read = async () => {
   const { rows } = await database.query(
@@ -21,7 +21,7 @@ const read = async () => {
   return rows;
 };
 
-describe('a database from before the first release', () => {
+describe('a database of a version before 0.2.0', () => {
   it('is not migrated, and stays as it is', async () => {
     const before = await read();
     expect(before).toHaveLength(2);
@@ -36,7 +36,7 @@ describe('a database from before the first release', () => {
   it('is known by its first step, where nothing more was done', async () => {
     const { url: other, drop: forget } = await createEmptyDatabase();
     try {
-      await makeUnreleased(other, ['0001-platform#1']);
+      await makeFormer(other, ['0001-general#1']);
       await expect(migrate(other)).rejects.toMatchObject(REFUSAL);
     } finally {
       await forget();
@@ -47,7 +47,7 @@ describe('a database from before the first release', () => {
 it('an empty database lacks all migrations, and asking for them changes nothing', async () => {
   const empty = await createEmptyDatabase();
   try {
-    expect(await pendingMigrations(empty.database)).toContain('0001-general');
+    expect(await pendingMigrations(empty.database)).toContain('0001-initial');
     const { rows } = await empty.database.query("SELECT to_regclass('schema_migrations') AS there");
     expect(rows).toEqual([{ there: null }]);
   } finally {

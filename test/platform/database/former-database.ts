@@ -1,11 +1,10 @@
-// What a version from before the first release leaves: a table that it shares with today's schema, and the names of its
-// migrations.
+// What 0.1.0 leaves: a table that it shares with today's schema, and the names of its migrations.
 import pg from 'pg';
 
-const NAMES = ['0001-platform', '0022-subscription-filters'];
+const NAMES = ['0001-general', '0012-feed-snapshots'];
 
 /** Makes an empty database such a one. */
-export async function makeUnreleased(url: string, names: readonly string[] = NAMES): Promise<void> {
+export async function makeFormer(url: string, names: readonly string[] = NAMES): Promise<void> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {
