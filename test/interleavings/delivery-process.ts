@@ -84,7 +84,9 @@ export function createDeliveryProcess(database: Database, receivers: ReadonlyMap
       isAlive: () => true,
       onFailure: (error) => failures.push(error),
     });
-    const claimed = await relayStore.claim(database, identity, [{ ...grant, quota: 4 }]);
+    const claimed = await relayStore.claim(database, identity, [
+      { ...grant, quota: 4, retries: 0, late: false },
+    ]);
     await wait();
     for (const work of claimed) handOver.begin(work, false);
     while (handOver.pending() > 0) await new Promise((resolve) => setTimeout(resolve, 1));

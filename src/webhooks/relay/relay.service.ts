@@ -11,11 +11,11 @@ import type { AttemptMonitor } from '../deliveries/attempt-monitor.service.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
 import type { EndpointOccupancy } from '../endpoints/endpoint-occupancy.ts';
 import { createEndpointSpeeds, speedOf } from '../endpoints/endpoint-speed.ts';
-import { allocate, type Share, START_OF_ROTATION } from './allocation.ts';
+import { allocate, type ReadyEndpoint, type Share, START_OF_ROTATION, tokenWait } from './allocation.ts';
 import type { DeliveryStarter } from './delivery-workflow.client.ts';
 import type { FirstAttemptService } from './first-attempt.service.ts';
 import { createHandOver } from './hand-over.service.ts';
-import type { ReadyEndpoint, Work } from './relay.store.ts';
+import type { Work } from './relay.store.ts';
 import * as relayStore from './relay.store.ts';
 import { createRelayLease } from './relay-lease.service.ts';
 import { createSettlement, idsOf } from './settlement.service.ts';
@@ -137,31 +137,21 @@ export function createRelayService({
   const claimWork = async (kinds: 'all' | 'first'): Promise<number> => {
     workLeft = slots.isFull();
     if (workLeft) return 0;
-    const permits = new Map<string, number>();
     if (after === FIRST_ENDPOINT) nextToken = Number.POSITIVE_INFINITY;
     const open = await readEndpoints();
     nextToken = Math.min(nextToken, ...open.map(tokenWait));
-    const ready = open.map((endpoint) => {
-      permits.set(endpoint.endpoint, permitsOf(endpoint));
-      const seen = speeds.p90(endpoint.endpoint);
-      const { tenantId, endpoint: id, cap } = endpoint;
-      return { tenantId, endpoint: id, speed: speedOf(endpoint, seen), cap };
-    });
+    const ready = open.map((row) => ({ ...row, speed: speedOf(row, speeds.p90(row.endpoint)) }));
     const rooms = slots.rooms(ready, performance.now());
-    const endpoints = rooms.endpoints.map((room) => ({
-      ...room,
-      room: Math.min(room.room, permits.get(room.endpoint) ?? room.room),
-    }));
-    const given = allocate({ ...rooms, endpoints, quantum: settings.quantum, rotation });
+    const given = allocate({ ...rooms, quantum: settings.quantum, rotation, draw: Math.random() });
     rotation = given.rotation;
     workLeft = given.shares.length < open.length;
     if (given.shares.length === 0) return 0;
     const work = await store.claim(database, identity(), given.shares, { kinds });
-    const measured = new Map(rooms.endpoints.map(({ endpoint, speed }) => [endpoint, speed]));
+    const measured = new Map(given.shares.map(({ endpoint, speed }) => [endpoint, speed]));
     for (const row of work) take(row, measured.get(row.endpoint) ?? 'unproven');
-    // A paced endpoint whose row another attempt has locked gives nothing, and may have more when that attempt ends.
-    const isPaced = ({ endpoint }: Share) => Number.isFinite(permits.get(endpoint));
-    workLeft ||= isAnyUsedUp(given.shares, work) || given.shares.some(isPaced);
+    const isLimited = ({ permits, tokens }: Share) => permits !== null || tokens !== null;
+    // A limited endpoint whose row another attempt has locked gives nothing, and may have more when that attempt ends.
+    workLeft ||= isAnyUsedUp(given.shares, work) || given.shares.some(isLimited);
     return work.length;
   };
 
@@ -285,14 +275,4 @@ function isAnyUsedUp(shares: readonly Share[], work: readonly Work[]): boolean {
   const taken = new Map<string, number>();
   for (const { endpoint } of work) taken.set(endpoint, (taken.get(endpoint) ?? 0) + 1);
   return shares.some(({ endpoint, quota }) => (taken.get(endpoint) ?? 0) >= quota);
-}
-
-function permitsOf({ permits, tokens }: ReadyEndpoint): number {
-  const most = Number.POSITIVE_INFINITY;
-  return Math.max(0, Math.min(permits ?? most, tokens === null ? most : Math.floor(tokens)));
-}
-
-function tokenWait({ tokens, rate }: ReadyEndpoint): number {
-  if (tokens === null || rate === null || tokens >= 1) return Number.POSITIVE_INFINITY;
-  return ((1 - tokens) / rate) * 1_000;
 }

@@ -1,5 +1,6 @@
 // SQL of the relay: its beat, its claims and its hand-overs. The database's clock decides which relays are alive.
 // Relays claim rows with SKIP LOCKED, so no relay waits for another.
+import { MAX } from 'uuid';
 import { boundsOf } from '../../platform/database/partitions.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { LOADED_COLUMNS, type LoadedDelivery } from '../deliveries/attempt.store.ts';
@@ -8,6 +9,7 @@ import type { StoredStatus } from '../deliveries/delivery.ts';
 import { SPEND_PERMITS } from '../endpoints/endpoint-permit.store.ts';
 import { markStarted, OWN_WORKFLOW, wake } from '../rows/delivery-row.ts';
 import { claimRows, enqueue, free, removeClaimed } from '../rows/outbox.ts';
+import { LATE_AFTER, type ReadyEndpoint, type Share } from './allocation.ts';
 
 export { refund } from '../endpoints/endpoint-permit.store.ts';
 export { restart } from '../rows/delivery-row.store.ts';
@@ -16,20 +18,6 @@ export { restart } from '../rows/delivery-row.store.ts';
 const RELAY_LIFETIME = "interval '5 seconds'";
 
 export type RelayIdentity = { readonly instance: string; readonly epoch: number };
-
-export type ReadyEndpoint = {
-  readonly tenantId: string;
-  readonly endpoint: string;
-  readonly open: boolean;
-  readonly p90Ms: number | null;
-  readonly failing: boolean;
-  readonly cap: number;
-  /** Attempts that may begin while the endpoint is paced; null when it is not paced. */
-  readonly permits: number | null;
-  /** `tokens`: attempts that may begin now, as a fraction; `rate`: tokens added each second. Null without a rate. */
-  readonly tokens: number | null;
-  readonly rate: number | null;
-};
 
 /** A claimed row of the outbox with the data of its hand-over. `status` is null when the delivery is gone. */
 export type Work = {
@@ -101,6 +89,7 @@ WITH RECURSIVE ready AS (
 )
 SELECT r.tenant_id AS "tenantId", r.endpoint, endpoint_is_open(p) AS open, p.p90_ms AS "p90Ms",
   p.failures_in_a_row > 0 AND NOT (p.state = 'open' AND p.probe_step > 0) AS failing, p.in_flight_cap AS cap,
+  p.failures_in_a_row AS failures, p.probe_step AS "probeStep",
   endpoint_permits(p) AS permits, endpoint_tokens(p) AS tokens, p.rate
 FROM (SELECT * FROM ready LIMIT $3) r JOIN endpoints p ON p.subscription_id = r.endpoint
 ORDER BY r.tenant_id, r.endpoint`;
@@ -128,48 +117,34 @@ LEFT JOIN LATERAL (
 /** Locks unclaimed rows of an endpoint, in the order of the index. */
 const pick = (which: string, limit: string) => `ARRAY(
       SELECT id FROM outbox
-      WHERE tenant_id = w.tenant_id AND endpoint = w.endpoint AND claimed_by IS NULL AND kind <> 'command' AND ($6 OR kind = 'first') AND ${which}
+      WHERE tenant_id = w.tenant_id AND endpoint = w.endpoint AND claimed_by IS NULL AND kind <> 'command' AND ($3 OR kind = 'first') AND ${which}
       ORDER BY tenant_id, endpoint, rank, id LIMIT ${limit} FOR UPDATE SKIP LOCKED)`;
 
-/** Retries below it are late: the id of a row has the time of its delivery, or that at which the retry parked. */
-const LATE_RETRY = "uuid_of_time(now() - interval '10 seconds')";
+// The id of a row has the time of its delivery, or that at which the retry parked.
+const RETRY = `rank = 1 AND id <= CASE WHEN w.late THEN uuid_of_time(now() - ${LATE_AFTER} * interval '1 millisecond') ELSE '${MAX}' END`;
 
-// Only one relay at a time locks an endpoint that is paced or has a rate. The claim takes at most as many rows as the
-// endpoint has permits and tokens. Other endpoints are not locked. First attempts go before retries, but half of the
-// rows are late retries, while there are any: they would wait for ever behind new deliveries that come faster than the
-// receiver takes them. A paced endpoint that fails gives its retries first after an odd number of failures in a row,
-// and last after an even one. One that opened because only first attempts were refused gives its retries first: they
-// show whether it takes any. The commit does not wait for the disk, because a claim that is lost in a crash of the
-// database is made again.
+// The claim takes what each share says: retries for its places for these, and the rest in the order of the rank. Only
+// one relay at a time locks an endpoint that is paced or has a rate; under this lock it takes at most as many rows as
+// the endpoint still has permits and tokens. Other endpoints are not locked. The commit does not wait for the disk,
+// because a claim that is lost in a crash of the database is made again.
+const COLUMNS_OF_SHARES = ['tenantId', 'endpoint', 'quota', 'retries', 'late'] as const;
 const CLAIM = `
 WITH unflushed AS (
   SELECT set_config('synchronous_commit', 'off', true)
 ), gate AS (
   SELECT p.subscription_id, endpoint_permits(p) AS permits, endpoint_tokens(p) AS tokens FROM endpoints p
-  WHERE p.subscription_id = ANY($4::uuid[]) AND (p.permits IS NOT NULL OR p.rate IS NOT NULL)
+  WHERE p.subscription_id = ANY($5::uuid[]) AND (p.permits IS NOT NULL OR p.rate IS NOT NULL)
   ORDER BY p.subscription_id FOR UPDATE SKIP LOCKED
 ), picked AS (
-  SELECT o.id FROM unflushed CROSS JOIN unnest($3::uuid[], $4::uuid[], $5::int[]) AS w (tenant_id, endpoint, quota)
+  SELECT unnest(ids) AS id FROM unflushed
+  CROSS JOIN unnest($4::uuid[], $5::uuid[], $6::int[], $7::int[], $8::boolean[]) AS w (tenant_id, endpoint, quota, retries, late)
   JOIN endpoints p ON p.subscription_id = w.endpoint AND endpoint_is_open(p)
   LEFT JOIN gate g ON g.subscription_id = w.endpoint
   CROSS JOIN LATERAL (
     SELECT CASE WHEN p.permits IS NULL AND p.rate IS NULL THEN w.quota
       ELSE greatest(0, least(w.quota, coalesce(least(g.permits, floor(g.tokens)::int), 0))) END AS places OFFSET 0) AS room
-  CROSS JOIN LATERAL (
-    SELECT ${pick(
-      'rank = 1',
-      `CASE WHEN p.permits IS NULL THEN CASE WHEN p.probe_step > 0 THEN room.places ELSE 0 END
-      ELSE room.places * (p.failures_in_a_row % 2) END`,
-    )} AS ids OFFSET 0) AS tried
-  CROSS JOIN LATERAL (
-    SELECT tried.ids || ${pick('id <> ALL (tried.ids)', 'room.places - cardinality(tried.ids)')} AS ids OFFSET 0) AS usual
-  CROSS JOIN LATERAL (
-    SELECT ${pick(
-      `rank = 1 AND id < ${LATE_RETRY} AND id <> ALL (usual.ids)`,
-      `CASE
-      WHEN cardinality(usual.ids) = room.places AND (p.permits IS NULL OR p.failures_in_a_row = 0) THEN floor(room.places / 2.0 + random())::int ELSE 0 END`,
-    )} AS ids OFFSET 0) AS late
-  CROSS JOIN LATERAL unnest(late.ids || usual.ids[:room.places - cardinality(late.ids)]) AS o (id)
+  CROSS JOIN LATERAL (SELECT ${pick(RETRY, 'least(w.retries, places)')} AS kept OFFSET 0) AS retries
+  CROSS JOIN LATERAL (SELECT kept || ${pick('id <> ALL (kept)', 'places - cardinality(kept)')} AS ids OFFSET 0) AS rows
 ), claimed AS (
   ${claimRows('picked', ALIVE)}
 ), spent AS (
@@ -266,19 +241,17 @@ function triedOf(row: ClaimedRow): Work['tried'] {
 }
 
 /**
- * Claims the oldest rows of open endpoints, up to the quotas, and reads what their hand-overs need.
+ * Claims the oldest rows of open endpoints as their shares say, and reads what their hand-overs need.
  * @param kinds `first`: only attempts without a workflow
  */
 export async function claim(
   queryable: Queryable,
   { instance, epoch }: RelayIdentity,
-  shares: readonly { tenantId: string; endpoint: string; quota: number }[],
+  shares: readonly Pick<Share, (typeof COLUMNS_OF_SHARES)[number]>[],
   { kinds = 'all' }: { kinds?: 'all' | 'first' } = {},
 ): Promise<Work[]> {
-  const tenants = shares.map(({ tenantId }) => tenantId);
-  const endpoints = shares.map(({ endpoint }) => endpoint);
-  const quotas = shares.map(({ quota }) => quota);
-  const values = [instance, epoch, tenants, endpoints, quotas, kinds === 'all'];
+  const told = COLUMNS_OF_SHARES.map((name) => shares.map((share) => share[name]));
+  const values = [instance, epoch, kinds === 'all', ...told];
   const { rows } = await queryable.query<ClaimedRow>(CLAIM_WORK, values);
   const readAt = performance.now();
   // The rows are completed in place: a copy of so many members costs more than their read.

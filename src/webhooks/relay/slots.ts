@@ -1,7 +1,7 @@
 // The attempts that this relay has claimed and that have not ended. Pure: times are parameters, in milliseconds of any
 // steady clock.
 import { createEndpointOccupancy, type EndpointOccupancy } from '../endpoints/endpoint-occupancy.ts';
-import type { EndpointRoom } from './allocation.ts';
+import type { ReadyEndpoint } from './allocation.ts';
 import { type Room, type Speed, without } from './slot-room.ts';
 
 /**
@@ -24,13 +24,7 @@ export type SlotLimits = {
   readonly tenant: Room;
 };
 
-/** An endpoint with work. `cap` is the most attempts that it may have under way. */
-export type ReadyEndpoint = {
-  readonly tenantId: string;
-  readonly endpoint: string;
-  readonly speed: Speed;
-  readonly cap: number;
-};
+type Contender = Pick<ReadyEndpoint, 'tenantId' | 'endpoint' | 'cap'> & { readonly speed: Speed };
 
 /** A fast endpoint becomes slow when `SLOW_FLIGHTS` attempts exceed `SLOW_MS`; an unproven one after one attempt. */
 const SLOW_MS = 1_000;
@@ -70,7 +64,7 @@ export function createSlots(limits: SlotLimits, occupancy: EndpointOccupancy = c
     return late >= (known === 'fast' ? SLOW_FLIGHTS : 1) ? 'slow' : known;
   };
 
-  const roomOf = ({ endpoint, speed, cap }: ReadyEndpoint, share: number): number => {
+  const roomOf = ({ endpoint, speed, cap }: Contender, share: number): number => {
     const most = Math.min(cap, share, speed === 'unproven' ? UNPROVEN_CAP : cap);
     const taken = Math.max(endpoints.get(endpoint)?.flights.size ?? 0, occupancy.size(endpoint));
     return Math.max(0, most - taken);
@@ -102,10 +96,10 @@ export function createSlots(limits: SlotLimits, occupancy: EndpointOccupancy = c
      * slots. The endpoints of the same speed with work or attempts under way share these slots equally.
      * @returns endpoints with their present speed, and the remaining slots of the process and of each tenant
      */
-    rooms: (
-      ready: readonly ReadyEndpoint[],
+    rooms: <E extends Contender>(
+      ready: readonly E[],
       now: number,
-    ): { endpoints: EndpointRoom[]; free: Room; tenantRoom: (tenantId: string) => Room } => {
+    ): { endpoints: (E & { room: number })[]; free: Room; tenantRoom: (tenantId: string) => Room } => {
       let free = limits.total;
       const tenants = new Map<string, Room>();
       const contenders = new Map<string, Set<string>>();
@@ -126,7 +120,7 @@ export function createSlots(limits: SlotLimits, occupancy: EndpointOccupancy = c
         const left = tenants.get(own.tenantId) ?? limits.tenant;
         tenants.set(own.tenantId, without(left, speed, own.flights.size));
       }
-      const shareOf = ({ tenantId, speed }: ReadyEndpoint): number =>
+      const shareOf = ({ tenantId, speed }: Contender): number =>
         Math.max(1, Math.floor(limits.tenant[speed] / (contenders.get(`${tenantId} ${speed}`)?.size ?? 1)));
       return {
         endpoints: waiting.map((endpoint) => ({ ...endpoint, room: roomOf(endpoint, shareOf(endpoint)) })),

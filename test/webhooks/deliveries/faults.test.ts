@@ -118,7 +118,7 @@ describe('faults', () => {
     const ids = await engine.publish(id, 5);
     const dead = await engine.relayStore.register(engine.database, randomUUID(), 'worker');
     const claimed = await engine.relayStore.claim(engine.database, dead, [
-      { tenantId: engine.context.tenant.id, endpoint: id, quota: 5 },
+      { tenantId: engine.context.tenant.id, endpoint: id, quota: 5, retries: 0, late: false },
     ]);
     expect(claimed).toHaveLength(5);
     await engine.database.query(`UPDATE relays SET seen_at = now() + interval '1 hour' WHERE instance = $1`, [

@@ -1,8 +1,10 @@
 // Failures and a Retry-After close an endpoint in its real row; endpoint-judgement.test.ts has the whole table.
 import { randomUUID } from 'node:crypto';
+import { NIL } from 'uuid';
 import { afterAll, describe, expect, it } from 'vitest';
 import { createEndpointHealthStore } from '../../../src/webhooks/endpoints/endpoint-health.store.ts';
 import { RECOVERY_SETTINGS } from '../../../src/webhooks/endpoints/recovery-settings.ts';
+import { retriesOf } from '../../../src/webhooks/relay/allocation.ts';
 import * as relayStore from '../../../src/webhooks/relay/relay.store.ts';
 import { createWebhookRooms } from '../webhook-rooms.ts';
 
@@ -124,8 +126,12 @@ describe('a claim of a returning endpoint', () => {
         'UPDATE endpoints SET permits = 1, failures_in_a_row = $2 WHERE subscription_id = $1',
         [id, failures],
       );
+      const after = { tenantId: NIL, endpoint: NIL };
+      const ready = await relayStore.readyEndpoints(rooms.database, { after, limit: 100 });
+      const row = ready.find(({ endpoint }) => endpoint === id);
+      const told = retriesOf({ permits: null, failures: 0, probeStep: 0, ...row, quota: 1 }, 0);
       const work = await relayStore.claim(rooms.database, relay, [
-        { tenantId: tenant.id, endpoint: id, quota: 1 },
+        { tenantId: tenant.id, endpoint: id, quota: 1, ...told },
       ]);
       return work.map(({ deliveryId }) => deliveryId);
     };

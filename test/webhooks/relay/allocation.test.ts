@@ -1,9 +1,17 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { allocate, type EndpointRoom, START_OF_ROTATION } from '../../../src/webhooks/relay/allocation.ts';
+import {
+  allocate,
+  type EndpointRoom,
+  START_OF_ROTATION,
+  tokenWait,
+} from '../../../src/webhooks/relay/allocation.ts';
 import type { Room, Speed } from '../../../src/webhooks/relay/slot-room.ts';
 
+/** An open endpoint that has succeeded, without pace and rate. */
+const CALM = { permits: null, tokens: null, failures: 0, probeStep: 0 };
 const endpoint = (tenantId: string, name: string, room = 100, speed: Speed = 'fast'): EndpointRoom => ({
+  ...CALM,
   tenantId,
   endpoint: name,
   speed,
@@ -11,7 +19,14 @@ const endpoint = (tenantId: string, name: string, room = 100, speed: Speed = 'fa
 });
 const all = (slots: number): Room => ({ fast: slots, unproven: slots, slow: slots });
 const divide = (input: Partial<Parameters<typeof allocate>[0]> & { endpoints: EndpointRoom[] }) =>
-  allocate({ free: all(100), tenantRoom: () => all(100), quantum: 4, rotation: START_OF_ROTATION, ...input });
+  allocate({
+    free: all(100),
+    tenantRoom: () => all(100),
+    quantum: 4,
+    rotation: START_OF_ROTATION,
+    draw: 0,
+    ...input,
+  });
 
 const quotas = (shares: { endpoint: string; quota: number }[]) =>
   Object.fromEntries(shares.map(({ endpoint: name, quota }) => [name, quota]));
@@ -94,7 +109,7 @@ describe('sharing slots out', () => {
         fc.integer({ min: 1, max: 8 }),
         (rooms, free, tenantRoom, quantum) => {
           const { shares } = divide({
-            endpoints: rooms,
+            endpoints: rooms.map((room) => ({ ...CALM, ...room })),
             free: all(free),
             tenantRoom: () => all(tenantRoom),
             quantum,
@@ -119,5 +134,70 @@ describe('sharing slots out', () => {
         },
       ),
     );
+  });
+});
+
+describe('who goes first at an endpoint', () => {
+  const share = (state: Partial<EndpointRoom>, { draw = 0, room = 4 } = {}) =>
+    divide({ endpoints: [{ ...endpoint('a', 'a1', room), ...state }], draw, quantum: 100 }).shares[0];
+
+  // Each row is a rule; `draw` is the random number.
+  it.each([
+    { rule: 'first attempts have what late retries leave', state: {}, gets: [4, 2, true] },
+    {
+      rule: 'a low draw gives the odd place to first attempts',
+      state: {},
+      room: 5,
+      draw: 0.49,
+      gets: [5, 2, true],
+    },
+    {
+      rule: 'a high draw gives the odd place to late retries',
+      state: {},
+      room: 5,
+      draw: 0.5,
+      gets: [5, 3, true],
+    },
+    { rule: 'a single place is drawn as well', state: {}, room: 1, draw: 0.9, gets: [1, 1, true] },
+    { rule: 'failures without a pace change nothing', state: { failures: 3 }, gets: [4, 2, true] },
+    { rule: 'a pace without failures changes no order', state: { permits: 9 }, gets: [4, 2, true] },
+    {
+      rule: 'a paced one gives all to retries after an odd failure',
+      state: { permits: 9, failures: 3 },
+      gets: [4, 4, false],
+    },
+    {
+      rule: 'a paced one gives none to retries after an even failure',
+      state: { permits: 9, failures: 2 },
+      draw: 0.9,
+      gets: [4, 0, false],
+    },
+    {
+      rule: 'one that has opened after probes shows by retries that it takes any',
+      state: { probeStep: 1, failures: 2 },
+      gets: [4, 4, false],
+    },
+    {
+      rule: 'the turns of a pace go before what probes have shown',
+      state: { permits: 9, probeStep: 1, failures: 2 },
+      gets: [4, 0, false],
+    },
+    { rule: 'a paced one gets at most its permits', state: { permits: 2 }, gets: [2, 1, true] },
+    { rule: 'one with a rate gets at most its whole tokens', state: { tokens: 3.9 }, gets: [3, 1, true] },
+    { rule: 'the fewer of permits and tokens count', state: { permits: 1, tokens: 3 }, gets: [1, 0, true] },
+    { rule: 'without a permit it gets nothing', state: { permits: 0 }, gets: undefined },
+    { rule: 'tokens below zero are none', state: { tokens: -2.5 }, gets: undefined },
+  ])('$rule', ({ state, draw, room, gets }) => {
+    const given = share(state, { draw, room });
+    expect(given && [given.quota, given.retries, given.late]).toEqual(gets);
+  });
+
+  it.each([
+    { tokens: null, rate: null, ms: Number.POSITIVE_INFINITY },
+    { tokens: 1, rate: 5, ms: Number.POSITIVE_INFINITY },
+    { tokens: 0.5, rate: 5, ms: 100 },
+    { tokens: -1, rate: 4, ms: 500 },
+  ])('waits $ms ms for the next token with $tokens at $rate a second', ({ tokens, rate, ms }) => {
+    expect(tokenWait({ tokens, rate })).toBe(ms);
   });
 });

@@ -13,9 +13,14 @@ describe('the relay', () => {
   });
   afterAll(() => engine.close());
 
-  const claim = async (relay: { instance: string; epoch: number }, endpoint: string, quota: number) =>
+  const claim = async (
+    relay: { instance: string; epoch: number },
+    endpoint: string,
+    quota: number,
+    { retries = 0, late = true } = {},
+  ) =>
     engine.relayStore.claim(engine.database, relay, [
-      { tenantId: engine.context.tenant.id, endpoint, quota },
+      { tenantId: engine.context.tenant.id, endpoint, quota, retries, late },
     ]);
   const register = () => engine.relayStore.register(engine.database, crypto.randomUUID(), 'worker');
   const FROM_START = {
@@ -145,52 +150,32 @@ describe('the relay', () => {
       [deliveries, seconds, rank],
     );
 
-  it.each([
-    { deliveries: 'succeed', failures: 0 },
-    { deliveries: 'fail since retries wait', failures: 3 },
-  ])(
-    'gives late retries half of the places while new deliveries $deliveries, and replays what is left',
-    async ({ failures }) => {
-      const relay = await register();
-      const { id } = await engine.subscribe();
-      await engine.database.query('UPDATE endpoints SET failures_in_a_row = $2 WHERE subscription_id = $1', [
-        id,
-        failures,
-      ]);
-      const ids = (await engine.publish(id, 26)).sort();
-      const [fresh, late, early, replays] = [
-        [0, 20],
-        [20, 23],
-        [23, 25],
-        [25, 26],
-      ].map((ends) => ids.slice(...ends));
-      await retryOf(late ?? [], 11);
-      await retryOf(early ?? [], 6);
-      await retryOf(replays ?? [], 60, 2);
-      const counts = async (quota: number) => {
-        const claimed = (await claim(relay, id, quota)).map(({ deliveryId }) => deliveryId);
-        return [fresh, late, early, replays].map(
-          (some) => claimed.filter((one) => some?.includes(one)).length,
-        );
-      };
-      expect(await counts(4)).toEqual([2, 2, 0, 0]);
-      expect(await counts(4)).toEqual([3, 1, 0, 0]);
-      expect(await counts(12)).toEqual([12, 0, 0, 0]);
-      expect(await counts(5)).toEqual([3, 0, 2, 0]);
-      expect(await counts(5)).toEqual([0, 0, 0, 1]);
-    },
-  );
-
-  it('gives a late retry its turn where one place is free at a time', async () => {
+  it('takes the retries that it is told to, the oldest first, and fills up by rank', async () => {
     const relay = await register();
     const { id } = await engine.subscribe();
-    const ids = (await engine.publish(id, 60)).sort();
-    const retry = ids.slice(-1);
-    await retryOf(retry, 11);
-    const claimed: (string | undefined)[] = [];
-    while (claimed.length < 59 && !claimed.includes(retry[0]))
-      claimed.push((await claim(relay, id, 1))[0]?.deliveryId);
-    expect(claimed).toContain(retry[0]);
+    const ids = (await engine.publish(id, 27)).sort();
+    const [fresh, late, early, replays] = [
+      [0, 20],
+      [20, 23],
+      [23, 26],
+      [26, 27],
+    ].map((ends) => ids.slice(...ends));
+    await retryOf(late ?? [], 11);
+    await retryOf(early ?? [], 6);
+    await retryOf(replays ?? [], 60, 2);
+    const counts = async (quota: number, retries: number, isLate = true) => {
+      const claimed = (await claim(relay, id, quota, { retries, late: isLate })).map(
+        ({ deliveryId }) => deliveryId,
+      );
+      return [fresh, late, early, replays].map((some) => claimed.filter((one) => some?.includes(one)).length);
+    };
+    expect(await counts(4, 2)).toEqual([2, 2, 0, 0]);
+    expect(await counts(4, 2)).toEqual([3, 1, 0, 0]);
+    expect(await counts(2, 2)).toEqual([2, 0, 0, 0]);
+    expect(await counts(2, 1, false)).toEqual([1, 0, 1, 0]);
+    expect(await counts(12, 0)).toEqual([12, 0, 0, 0]);
+    expect(await counts(1, 0, false)).toEqual([0, 0, 1, 0]);
+    expect(await counts(5, 3)).toEqual([0, 0, 1, 1]);
   });
 
   it('pages through endpoints by their order', async () => {

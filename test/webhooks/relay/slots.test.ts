@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { createSlots, type Flight, type ReadyEndpoint } from '../../../src/webhooks/relay/slots.ts';
+import type { Speed } from '../../../src/webhooks/relay/slot-room.ts';
+import { createSlots, type Flight } from '../../../src/webhooks/relay/slots.ts';
 import { createStartWindow } from '../../../src/webhooks/relay/start-window.ts';
+
+type Ready = { tenantId: string; endpoint: string; speed: Speed; cap: number };
 
 const LIMITS = {
   total: { fast: 20, unproven: 15, slow: 10 },
@@ -15,7 +18,7 @@ const flight = (deliveryId: string, more: Partial<Flight> = {}): Flight => ({
   since: 1_000,
   ...more,
 });
-const ready = (endpoint: string, more: Partial<ReadyEndpoint> = {}): ReadyEndpoint => ({
+const ready = (endpoint: string, more: Partial<Ready> = {}): Ready => ({
   tenantId: 'tenant',
   endpoint,
   speed: 'fast',
@@ -24,7 +27,7 @@ const ready = (endpoint: string, more: Partial<ReadyEndpoint> = {}): ReadyEndpoi
 });
 
 describe('slots', () => {
-  const roomsOf = (slots: ReturnType<typeof createSlots>, endpoints: ReadyEndpoint[], now = 1_000) =>
+  const roomsOf = (slots: ReturnType<typeof createSlots>, endpoints: Ready[], now = 1_000) =>
     slots.rooms(endpoints, now).endpoints.map(({ room, speed }) => ({ room, speed }));
 
   it('counts in flight by process, tenant and endpoint, and forgets what has ended', () => {
@@ -45,7 +48,7 @@ describe('slots', () => {
   it('lets an endpoint have no more than its share of its tenant while others of its speed have work', () => {
     const slots = createSlots(LIMITS);
     const slow = (endpoint: string) => ready(endpoint, { speed: 'slow' });
-    const rooms = (endpoints: ReadyEndpoint[]) => roomsOf(slots, endpoints).map(({ room }) => room);
+    const rooms = (endpoints: Ready[]) => roomsOf(slots, endpoints).map(({ room }) => room);
     expect(rooms([slow('a')])).toEqual([6]);
     slots.add(flight('1', { endpoint: 'a', speed: 'slow' }));
     expect(rooms([slow('a'), slow('b'), ready('fast')])).toEqual([2, 3, 12]);

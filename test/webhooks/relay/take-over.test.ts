@@ -14,7 +14,9 @@ describe('a relay that comes back late', () => {
   const claim = async (endpoint: string) => {
     const identity = await engine.relayStore.register(engine.database, randomUUID(), 'worker');
     const tenantId = engine.context.tenant.id;
-    const work = await engine.relayStore.claim(engine.database, identity, [{ tenantId, endpoint, quota: 1 }]);
+    const work = await engine.relayStore.claim(engine.database, identity, [
+      { tenantId, endpoint, quota: 1, retries: 0, late: false },
+    ]);
     return { identity, work };
   };
   const kill = async ({ instance }: { instance: string }) => {
