@@ -48,7 +48,7 @@ function fits(kinds: readonly string[], type: string): boolean {
 export function compare(declared: DeclaredStatement, described: Described): string[] {
   const faults: string[] = [];
   const say = (what: string) => faults.push(`${declared.place}: ${what}`);
-  if (declared.form === 'many' || declared.form === 'one') {
+  if (['many', 'one', 'paged'].includes(declared.form)) {
     const columns = new Map(described.columns.map((column) => [column.name, column]));
     for (const [name, member] of Object.entries(declared.row)) {
       const column = columns.get(name);

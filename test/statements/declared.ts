@@ -14,7 +14,13 @@ export type DeclaredStatement = {
   readonly values: readonly Declared[] | undefined;
 };
 
-const FORMS = ['many', 'one', 'changed', 'counted'];
+const FORMS = ['many', 'one', 'paged', 'changed', 'counted'];
+
+/** Of a list in pages: the cursor, and how many rows are read. */
+const PAGE: readonly Declared[] = [
+  { kinds: ['string'], isNullable: true },
+  { kinds: ['number'], isNullable: false },
+];
 
 /** Reads the statements of the files of a program. @param isRead which files */
 export function readDeclared(program: ts.Program, isRead: (path: string) => boolean): DeclaredStatement[] {
@@ -49,14 +55,15 @@ function isForm(node: ts.Expression, checker: ts.TypeChecker): boolean {
 function declaredBy(checker: ts.TypeChecker, call: ts.CallExpression, place: string): DeclaredStatement {
   const form = (call.expression as ts.Identifier).text;
   const types = (call.typeArguments ?? []).map((node) => checker.getTypeFromTypeNode(node));
-  const hasRow = form === 'many' || form === 'one';
+  const hasRow = form === 'many' || form === 'one' || form === 'paged';
   const row = hasRow ? types[0] : undefined;
   const values = types[hasRow ? 1 : 0];
+  const own = valuesOf(checker, values);
   return {
     place,
     form,
     row: row === undefined ? {} : membersOf(checker, row, call),
-    values: valuesOf(checker, values),
+    values: own && (form === 'paged' ? [...PAGE, ...own] : own),
   };
 }
 

@@ -1,5 +1,5 @@
 // Statements with faults, which the test must find.
-import { counted, many, one } from '../../src/platform/database/statements.ts';
+import { counted, many, one, paged } from '../../src/platform/database/statements.ts';
 
 type Agent = { readonly id: string; readonly tenantId: string };
 
@@ -11,4 +11,7 @@ export const moreColumns = one<{ id: string }>('SELECT id, name FROM agents');
 export const oneName = one<{ id: string }>('SELECT id, tenant_id AS id FROM agents');
 export const fewValues = counted<[id: string]>('SELECT 1 FROM agents WHERE id = $1 AND tenant_id = $2');
 export const wrongValue = counted<[id: number]>('SELECT 1 FROM agents WHERE id = $1');
+export const wrongPage = paged<{ id: string }, [type: number]>(
+  'SELECT id FROM anchors WHERE id < $1 AND type = $3 LIMIT $2',
+);
 export const noTable = counted('SELECT 1 FROM agent');

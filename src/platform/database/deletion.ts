@@ -1,5 +1,5 @@
 // The statement by which rooms delete rows that are kept no longer.
-import type { Queryable } from './transaction.ts';
+import { counted } from './statements.ts';
 
 /**
  * @param options.key the columns of the table's key
@@ -7,13 +7,10 @@ import type { Queryable } from './transaction.ts';
  * @param options.by the column of their order, which has an index
  * @returns a function that deletes at most `limit` rows, the oldest first, and says how many; locked rows are left
  */
-export function deleteOldest<Values extends readonly unknown[] = []>(
+export const deleteOldest = <Values extends readonly unknown[] = []>(
   table: string,
   { key, old, by }: { readonly key: readonly string[]; readonly old: string; readonly by: string },
-) {
-  const text = `DELETE FROM ${table} t USING (
+) =>
+  counted<[limit: number, ...Values]>(`DELETE FROM ${table} t USING (
   SELECT ${key.join(', ')} FROM ${table} WHERE ${old} ORDER BY ${by} LIMIT $1 FOR UPDATE SKIP LOCKED
-) AS old WHERE ${key.map((column) => `t.${column} = old.${column}`).join(' AND ')}`;
-  return async (queryable: Queryable, limit: number, ...values: Values): Promise<number> =>
-    (await queryable.query(text, [limit, ...values])).rowCount;
-}
+) AS old WHERE ${key.map((column) => `t.${column} = old.${column}`).join(' AND ')}`);

@@ -1,6 +1,7 @@
 // Statements as values: a text with the types of its parameters and of its rows. `test/statements.test.ts` prepares
 // each on a migrated database and compares these types with what Postgres says.
 // docs/decisions/0052-statements-as-values.md
+import { type Page, type PageRequest, toPage } from './page.ts';
 import type { Queryable, Rows } from './transaction.ts';
 
 /** Runs the statement. @throws ServiceError `temporarily_unavailable` when the database is down */
@@ -30,6 +31,21 @@ export const changed = <Values extends readonly unknown[] = []>(text: string): S
 /** A statement whose only question is how many rows it has found, made or changed. */
 export const counted = <Values extends readonly unknown[] = []>(text: string): Statement<Values, number> =>
   make<object, Values, number>(text, ({ rowCount }) => rowCount);
+
+/**
+ * A list in pages, the newest first: `id < $1` where `$1` is not NULL, as far as `LIMIT $2`. Its own parameters are
+ * `$3` and those after it.
+ */
+export function paged<Row extends { readonly id: string }, Values extends readonly unknown[] = []>(
+  text: string,
+) {
+  const read = many<Row, [cursor: string | undefined, limit: number, ...Values]>(text);
+  return async (
+    queryable: Queryable,
+    { limit, cursor }: PageRequest,
+    ...values: Values
+  ): Promise<Page<Row>> => toPage(await read(queryable, cursor, limit + 1, ...values), limit);
+}
 
 function make<Row extends object, Values extends readonly unknown[], Answer>(
   text: string,

@@ -1,5 +1,6 @@
 // The entities whose workflow should run now. The rooms list them for a comparison with the running workflows.
 import { NIL } from 'uuid';
+import { many, one } from '../database/statements.ts';
 import type { Queryable } from '../database/transaction.ts';
 
 export type ExpectedWorkflow = { readonly tenantId: string; readonly entityId: string };
@@ -7,14 +8,14 @@ export type ExpectedWorkflow = { readonly tenantId: string; readonly entityId: s
 /** A page by keyset: at most `limit` entities with ids after `after`, or from the first id. */
 export type ExpectedPage = { readonly after?: string | undefined; readonly limit: number };
 
-/** @param statement its rows are in ascending order of their ids; $1 is the id before the page, $2 its length */
-export function listBy(statement: string) {
-  return async (queryable: Queryable, { after = NIL, limit }: ExpectedPage): Promise<ExpectedWorkflow[]> =>
-    (await queryable.query<ExpectedWorkflow>(statement, [after, limit])).rows;
+/** @param text its rows are in ascending order of their ids; $1 is the id before the page, $2 its length */
+export function listBy(text: string) {
+  const list = many<ExpectedWorkflow, [after: string, limit: number]>(text);
+  return (queryable: Queryable, { after = NIL, limit }: ExpectedPage) => list(queryable, after, limit);
 }
 
-/** @param statement has one row, with the number as `count` */
-export function countBy(statement: string) {
-  return async (queryable: Queryable): Promise<number> =>
-    (await queryable.query<{ count: number }>(statement)).rows[0]?.count ?? 0;
+/** @param text has one row, with the number as `count` */
+export function countBy(text: string) {
+  const count = one<{ readonly count: number }>(text);
+  return async (queryable: Queryable): Promise<number> => (await count(queryable))?.count ?? 0;
 }
