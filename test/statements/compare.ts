@@ -48,7 +48,7 @@ function fits(kinds: readonly string[], type: string): boolean {
 export function compare(declared: DeclaredStatement, described: Described): string[] {
   const faults: string[] = [];
   const say = (what: string) => faults.push(`${declared.place}: ${what}`);
-  if (['many', 'one', 'paged'].includes(declared.form)) {
+  if (declared.row !== undefined) {
     const columns = new Map(described.columns.map((column) => [column.name, column]));
     for (const [name, member] of Object.entries(declared.row)) {
       const column = columns.get(name);
@@ -57,6 +57,11 @@ export function compare(declared: DeclaredStatement, described: Described): stri
     }
     for (const name of columns.keys()) if (!(name in declared.row)) say(`the row has no member ${name}`);
     if (columns.size !== described.columns.length) say('two columns have one name');
+  }
+  if (declared.value !== undefined) {
+    const [column] = described.columns;
+    if (column === undefined || described.columns.length > 1) say(`has ${described.columns.length} columns`);
+    else describeMember(column.name, declared.value, column).forEach(say);
   }
   if (declared.values !== undefined) compareValues(declared.values, described.parameters).forEach(say);
   return faults;

@@ -9,12 +9,16 @@ export type DeclaredStatement = {
   /** Where it is made: `src/….ts:12`. */
   readonly place: string;
   readonly form: string;
-  readonly row: Readonly<Record<string, Declared>>;
+  /** Undefined where the answer has no rows. */
+  readonly row: Readonly<Record<string, Declared>> | undefined;
+  /** What the one column of the one row is. */
+  readonly value: Declared | undefined;
   /** Undefined where the number of parameters is not fixed. */
   readonly values: readonly Declared[] | undefined;
 };
 
-const FORMS = ['many', 'one', 'paged', 'changed', 'counted'];
+const WITH_ROWS = ['many', 'one', 'only', 'paged'];
+const FORMS = [...WITH_ROWS, 'value', 'changed', 'counted'];
 
 /** Of a list in pages: the cursor, and how many rows are read. */
 const PAGE: readonly Declared[] = [
@@ -55,14 +59,15 @@ function isForm(node: ts.Expression, checker: ts.TypeChecker): boolean {
 function declaredBy(checker: ts.TypeChecker, call: ts.CallExpression, place: string): DeclaredStatement {
   const form = (call.expression as ts.Identifier).text;
   const types = (call.typeArguments ?? []).map((node) => checker.getTypeFromTypeNode(node));
-  const hasRow = form === 'many' || form === 'one' || form === 'paged';
+  const hasRow = WITH_ROWS.includes(form);
   const row = hasRow ? types[0] : undefined;
-  const values = types[hasRow ? 1 : 0];
+  const values = types[hasRow || form === 'value' ? 1 : 0];
   const own = valuesOf(checker, values);
   return {
     place,
     form,
-    row: row === undefined ? {} : membersOf(checker, row, call),
+    row: row && membersOf(checker, row, call),
+    value: form === 'value' && types[0] !== undefined ? declare(checker, types[0]) : undefined,
     values: own && (form === 'paged' ? [...PAGE, ...own] : own),
   };
 }

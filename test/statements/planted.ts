@@ -1,5 +1,5 @@
 // Statements with faults, which the test must find.
-import { counted, many, one, paged } from '../../src/platform/database/statements.ts';
+import { counted, many, one, only, paged, value } from '../../src/platform/database/statements.ts';
 
 type Agent = { readonly id: string; readonly tenantId: string };
 
@@ -14,4 +14,7 @@ export const wrongValue = counted<[id: number]>('SELECT 1 FROM agents WHERE id =
 export const wrongPage = paged<{ id: string }, [type: number]>(
   'SELECT id FROM anchors WHERE id < $1 AND type = $3 LIMIT $2',
 );
+export const wrongOnly = only<{ id: string }>('SELECT count(*)::int AS id FROM agents');
+export const wrongSingle = value<string>('SELECT count(*)::int FROM agents');
+export const twoValues = value<string>('SELECT id, name FROM agents');
 export const noTable = counted('SELECT 1 FROM agent');

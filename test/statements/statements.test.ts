@@ -107,6 +107,9 @@ describe('a statement', () => {
       ['has 1 values for 2 parameters'],
       ['$1 is number, and uuid in Postgres'],
       ['$3 is number, and text in Postgres'],
+      ['id is string, and int4 in Postgres'],
+      ['count is string, and int4 in Postgres'],
+      ['has 2 columns'],
       ['error: relation "agent" does not exist'],
     ]);
   });

@@ -11,7 +11,7 @@ export type Statement<Values extends readonly unknown[], Answer> = {
 };
 
 /**
- * A statement with many rows. The four forms below have the same parameters.
+ * A statement with many rows. The forms below have the same parameters.
  * @template Row its members are the columns in camelCase: `tenantId` of `tenant_id`
  * @template Values the types of `$1`, `$2` …; undefined is NULL
  */
@@ -23,6 +23,17 @@ export const many = <Row extends object, Values extends readonly unknown[] = []>
 export const one = <Row extends object, Values extends readonly unknown[] = []>(
   text: string,
 ): Statement<Values, Row | undefined> => make<Row, Values, Row | undefined>(text, ({ rows }) => rows[0]);
+
+/** A statement that always has one row, such as an aggregate or an INSERT … RETURNING. */
+export const only = <Row extends object, Values extends readonly unknown[] = []>(
+  text: string,
+): Statement<Values, Row> => make<Row, Values, Row>(text, onlyRow);
+
+/** A statement that always has one row, of one column: the answer is its value. */
+export const value = <Value, Values extends readonly unknown[] = []>(
+  text: string,
+): Statement<Values, Value> =>
+  make<Record<string, Value>, Values, Value>(text, (rows) => Object.values(onlyRow(rows))[0] as Value);
 
 /** A statement whose only question is whether it has found, made or changed a row. */
 export const changed = <Values extends readonly unknown[] = []>(text: string): Statement<Values, boolean> =>
@@ -45,6 +56,11 @@ export function paged<Row extends { readonly id: string }, Values extends readon
     { limit, cursor }: PageRequest,
     ...values: Values
   ): Promise<Page<Row>> => toPage(await read(queryable, cursor, limit + 1, ...values), limit);
+}
+
+function onlyRow<Row extends object>({ rows: [row] }: Rows<Row>): Row {
+  if (row === undefined) throw new Error('a statement that always has a row had none');
+  return row;
 }
 
 function make<Row extends object, Values extends readonly unknown[], Answer>(

@@ -1,6 +1,6 @@
 // The entities whose workflow should run now. The rooms list them for a comparison with the running workflows.
 import { NIL } from 'uuid';
-import { many, one } from '../database/statements.ts';
+import { many, value } from '../database/statements.ts';
 import type { Queryable } from '../database/transaction.ts';
 
 export type ExpectedWorkflow = { readonly tenantId: string; readonly entityId: string };
@@ -14,8 +14,5 @@ export function listBy(text: string) {
   return (queryable: Queryable, { after = NIL, limit }: ExpectedPage) => list(queryable, after, limit);
 }
 
-/** @param text has one row, with the number as `count` */
-export function countBy(text: string) {
-  const count = one<{ readonly count: number }>(text);
-  return async (queryable: Queryable): Promise<number> => (await count(queryable))?.count ?? 0;
-}
+/** @param text has one row with one column, the number */
+export const countBy = (text: string) => value<number>(text);
