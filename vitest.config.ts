@@ -13,6 +13,7 @@ const sources = [
   'test/tables.test.ts',
   'test/time.test.ts',
   'test/regular-expressions.test.ts',
+  'test/services.test.ts',
   'test/unsteady.test.ts',
   'test/documentation/architecture-drawing.test.ts',
   'test/documentation/decisions.test.ts',

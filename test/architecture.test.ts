@@ -28,7 +28,7 @@ const PURE_ROOMS =
   /^src\/(authentication|operations|webhooks|identity|events|audit|platform\/(crypto|egress))\//;
 /** The pure files of packages and of the platform that lie outside such rooms. */
 const PURE_FILES =
-  /^(packages\/(agent\/src\/payloads|receiver\/src\/(canonical-string|delivery-headers|suites)|resource-server\/src\/(proof-target|bloom-filter))|src\/platform\/(errors\/.*|database\/(snapshot-position|kept-days)|columns|json-values|use-cases|scopes|scope-hash|act|timestamp|context|address-group))\.ts$/;
+  /^(packages\/(agent\/src\/payloads|receiver\/src\/(canonical-string|delivery-headers|suites)|resource-server\/src\/(proof-target|bloom-filter))|src\/platform\/(errors\/.*|database\/(snapshot-position|kept-days)|columns|json-values|service|scopes|scope-hash|act|timestamp|context|address-group))\.ts$/;
 /** The names of workflows, signals and task queues: constants, some of them typed by Temporal. */
 const NAMES = 'src/platform/temporal/names.ts';
 /** What the role of a file is; docs/architecture.md says what each may do. A bare name has none. */

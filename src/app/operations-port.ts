@@ -1,7 +1,7 @@
 // Serves liveness, readiness and metrics of a process to operators.
 // docs/decisions/0017-metrics.md
 import { once } from 'node:events';
-import { createObjectiveKeeper, type ObjectiveKeeper } from '../operations/objectives/objective.service.ts';
+import { ObjectiveKeeper } from '../operations/objectives/objective.service.ts';
 import type { Config } from '../platform/config.ts';
 import { type ClockComparison, createClockComparison } from '../platform/database/clock-skew.client.ts';
 import { probeSession } from '../platform/database/session.ts';
@@ -32,7 +32,7 @@ export function measureProcess(
   registerPool({ registry, poolUse: database.poolUse });
   registerReadiness({ registry, readiness });
   registerClockSkew({ registry, seconds: clocks.seconds });
-  return { clocks, keeper: createObjectiveKeeper({ database, objectives, now: clock.now }) };
+  return { clocks, keeper: new ObjectiveKeeper({ database, objectives, now: clock.now }) };
 }
 
 /** Probes the database for readiness. @throws what `probeSession` throws, which is logged as well */

@@ -4,7 +4,7 @@
 import type { RequestContext } from '../platform/context.ts';
 import type { Queryable } from '../platform/database/transaction.ts';
 import { ServiceError } from '../platform/errors/service-error.ts';
-import { bindUseCases } from '../platform/use-cases.ts';
+import { Service } from '../platform/service.ts';
 import { type AccessRecordService, noteRead } from './access-record.service.ts';
 import { find as findRecord } from './audit-reading.store.ts';
 import { encodeAuditRow } from './audit-row.ts';
@@ -38,78 +38,66 @@ export type AuditProofNeeds = {
   accesses: Pick<AccessRecordService, 'note'>;
 };
 
-export function createAuditProofService(needs: AuditProofNeeds) {
-  return {
-    ...bindUseCases(needs, { proveInclusion, proveConsistency }),
-    /** Returns whether the tenant has this row. */
-    exists: async (context: RequestContext, id: string): Promise<boolean> =>
-      (await findRecord(needs.database, context.tenant.id, id)) !== undefined,
+export class AuditProofService extends Service<AuditProofNeeds> {
+  /**
+   * Proves that a row is in a tree.
+   * @param size that of a checkpoint; the newest when undefined
+   * @throws ServiceError `not_found`, also while the row is not sealed, or not in a tree of this size
+   */
+  proveInclusion = async (
+    context: RequestContext,
+    { id, size }: { readonly id: string; readonly size: number | undefined },
+  ): Promise<InclusionProof> => {
+    const tenantId = context.tenant.id;
+    const entry = await store.findEntry(this.needs.database, tenantId, id);
+    if (entry === undefined)
+      throw new ServiceError('not_found', { detail: 'There is no such audit record.' });
+    const [{ treeSize }, note] = await this.#readTree(tenantId, size);
+    const { index, addressSalt } = entry;
+    if (index === null || index >= treeSize)
+      throw new ServiceError('not_found', {
+        detail: 'The audit record is not in this tree: it is sealed some seconds after it is written.',
+      });
+    const bytes = encodeAuditRow(entry.row);
+    const hashes = await this.#prove(tenantId, inclusionRanges(index, treeSize));
+    noteRead(this.needs.accesses, context, 'getAuditInclusionProof', id);
+    return { index, treeSize, entry: bytes, addressSalt, leafHash: hashLeaf(bytes), hashes, note };
   };
-}
 
-export type AuditProofService = ReturnType<typeof createAuditProofService>;
+  /**
+   * Proves that a tree is the beginning of a later one.
+   * @param to size of the later tree; the newest when undefined
+   * @throws ServiceError `not_found` when no checkpoint has one of the sizes
+   */
+  proveConsistency = async (
+    context: RequestContext,
+    { from, to }: { readonly from: number; readonly to?: number | undefined },
+  ): Promise<ConsistencyProof> => {
+    const tenantId = context.tenant.id;
+    const [{ treeSize }, note] = await this.#readTree(tenantId, to);
+    if (from > treeSize)
+      throw new ServiceError('not_found', { detail: 'The tree is smaller than the earlier one.' });
+    const hashes = await this.#prove(tenantId, consistencyRanges(from, treeSize));
+    noteRead(this.needs.accesses, context, 'getAuditConsistencyProof');
+    return { from, to: treeSize, hashes, note };
+  };
 
-/**
- * Proves that a row is in a tree.
- * @param size that of a checkpoint; the newest when undefined
- * @throws ServiceError `not_found`, also while the row is not sealed, or not in a tree of this size
- */
-async function proveInclusion(
-  needs: AuditProofNeeds,
-  context: RequestContext,
-  { id, size }: { readonly id: string; readonly size: number | undefined },
-): Promise<InclusionProof> {
-  const tenantId = context.tenant.id;
-  const entry = await store.findEntry(needs.database, tenantId, id);
-  if (entry === undefined) throw new ServiceError('not_found', { detail: 'There is no such audit record.' });
-  const [{ treeSize }, note] = await readTree(needs, tenantId, size);
-  const { index, addressSalt } = entry;
-  if (index === null || index >= treeSize)
-    throw new ServiceError('not_found', {
-      detail: 'The audit record is not in this tree: it is sealed some seconds after it is written.',
-    });
-  const bytes = encodeAuditRow(entry.row);
-  const hashes = await prove(needs, tenantId, inclusionRanges(index, treeSize));
-  noteRead(needs.accesses, context, 'getAuditInclusionProof', id);
-  return { index, treeSize, entry: bytes, addressSalt, leafHash: hashLeaf(bytes), hashes, note };
-}
+  /** Returns whether the tenant has this row. */
+  exists = async (context: RequestContext, id: string): Promise<boolean> =>
+    (await findRecord(this.needs.database, context.tenant.id, id)) !== undefined;
 
-/**
- * Proves that a tree is the beginning of a later one.
- * @param to size of the later tree; the newest when undefined
- * @throws ServiceError `not_found` when no checkpoint has one of the sizes
- */
-async function proveConsistency(
-  needs: AuditProofNeeds,
-  context: RequestContext,
-  { from, to }: { readonly from: number; readonly to?: number | undefined },
-): Promise<ConsistencyProof> {
-  const tenantId = context.tenant.id;
-  const [{ treeSize }, note] = await readTree(needs, tenantId, to);
-  if (from > treeSize)
-    throw new ServiceError('not_found', { detail: 'The tree is smaller than the earlier one.' });
-  const hashes = await prove(needs, tenantId, consistencyRanges(from, treeSize));
-  noteRead(needs.accesses, context, 'getAuditConsistencyProof');
-  return { from, to: treeSize, hashes, note };
-}
+  #prove = (tenantId: string, ranges: readonly Range[]): Promise<Uint8Array[]> =>
+    computeProof(ranges, (wanted) => store.readHashes(this.needs.database, tenantId, wanted));
 
-function prove(
-  { database }: AuditProofNeeds,
-  tenantId: string,
-  ranges: readonly Range[],
-): Promise<Uint8Array[]> {
-  return computeProof(ranges, (wanted) => store.readHashes(database, tenantId, wanted));
-}
-
-/** @throws ServiceError `not_found` when no checkpoint has this size */
-async function readTree(
-  { database }: AuditProofNeeds,
-  tenantId: string,
-  size: number | undefined,
-): Promise<[SignedCheckpoint, string]> {
-  const [tree, keys] = await Promise.all([store.findTree(database, tenantId, size), readKeys(database)]);
-  const note = tree && noteOf(tree, keys.get(tree.keyId));
-  if (tree === undefined || note === undefined)
-    throw new ServiceError('not_found', { detail: 'There is no checkpoint with this tree size.' });
-  return [tree, note];
+  /** @throws ServiceError `not_found` when no checkpoint has this size */
+  #readTree = async (tenantId: string, size: number | undefined): Promise<[SignedCheckpoint, string]> => {
+    const [tree, keys] = await Promise.all([
+      store.findTree(this.needs.database, tenantId, size),
+      readKeys(this.needs.database),
+    ]);
+    const note = tree && noteOf(tree, keys.get(tree.keyId));
+    if (tree === undefined || note === undefined)
+      throw new ServiceError('not_found', { detail: 'There is no checkpoint with this tree size.' });
+    return [tree, note];
+  };
 }

@@ -4,6 +4,7 @@ import type { RequestContext } from '../platform/context.ts';
 import { type Page, type PageRequest, toPage } from '../platform/database/page.ts';
 import type { Queryable } from '../platform/database/transaction.ts';
 import { ServiceError } from '../platform/errors/service-error.ts';
+import { Service } from '../platform/service.ts';
 import { type AccessRecordService, noteRead } from './access-record.service.ts';
 import type { AuditFilters } from './audit.ts';
 import * as store from './audit-reading.store.ts';
@@ -29,73 +30,66 @@ const MOST_OPENED = 200;
  * Reading of the audit log. Reads are on record too, at most once a minute for each principal and operation. Source:
  * Specification, "audit logs record creation and verification".
  */
-export function createAuditReadingService({
-  database,
-  accesses,
-  users,
-}: {
+export class AuditReadingService extends Service<{
   database: Queryable;
   accesses: Pick<AccessRecordService, 'note'>;
   users: KnownUsers;
-}) {
-  return {
-    /**
-     * Returns a page of the tenant's log, newest first. Behind a filter by address it may have fewer entries, or none,
-     * and a next page.
-     */
-    list: async (context: RequestContext, request: PageRequest & AuditFilters): Promise<Page<ReadRecord>> => {
-      const { address, limit } = request;
-      const most = address === undefined ? limit : MOST_OPENED;
-      const found = await store.list(database, context.tenant.id, { ...request, limit: most });
-      const opened = await openRecords(users, context.tenant.id, found.data);
-      noteRead(accesses, context, 'listAuditLogs');
-      if (address === undefined) return { ...found, data: opened };
-      const { data, nextCursor } = toPage(
-        opened.filter((record) => record.address === address),
-        limit,
-      );
-      return { data, nextCursor: nextCursor ?? found.nextCursor };
-    },
+}> {
+  /**
+   * Returns a page of the tenant's log, newest first. Behind a filter by address it may have fewer entries, or none,
+   * and a next page.
+   */
+  list = async (context: RequestContext, request: PageRequest & AuditFilters): Promise<Page<ReadRecord>> => {
+    const { address, limit } = request;
+    const most = address === undefined ? limit : MOST_OPENED;
+    const found = await store.list(this.needs.database, context.tenant.id, { ...request, limit: most });
+    const opened = await openRecords(this.needs.users, context.tenant.id, found.data);
+    noteRead(this.needs.accesses, context, 'listAuditLogs');
+    if (address === undefined) return { ...found, data: opened };
+    const { data, nextCursor } = toPage(
+      opened.filter((record) => record.address === address),
+      limit,
+    );
+    return { data, nextCursor: nextCursor ?? found.nextCursor };
+  };
 
-    /** Counts an actor's tokens and failures in each of the last 24 hours, the oldest first. */
-    countHours: async (context: RequestContext, actorId: string): Promise<store.ActorHour[]> => {
-      const found = await store.countHours(database, context.tenant.id, actorId);
-      noteRead(accesses, context, 'countAuditHours');
-      return found;
-    },
+  /** Counts an actor's tokens and failures in each of the last 24 hours, the oldest first. */
+  countHours = async (context: RequestContext, actorId: string): Promise<store.ActorHour[]> => {
+    const found = await store.countHours(this.needs.database, context.tenant.id, actorId);
+    noteRead(this.needs.accesses, context, 'countAuditHours');
+    return found;
+  };
 
-    /** @throws ServiceError `not_found` */
-    get: async (context: RequestContext, id: string): Promise<ReadRecord> => {
-      const found = await store.find(database, context.tenant.id, id);
-      const [record] = found === undefined ? [] : await openRecords(users, context.tenant.id, [found]);
-      if (record === undefined)
-        throw new ServiceError('not_found', { detail: 'There is no such audit record.' });
-      noteRead(accesses, context, 'getAuditLog', id);
-      return record;
-    },
+  /** @throws ServiceError `not_found` */
+  get = async (context: RequestContext, id: string): Promise<ReadRecord> => {
+    const found = await store.find(this.needs.database, context.tenant.id, id);
+    const [record] =
+      found === undefined ? [] : await openRecords(this.needs.users, context.tenant.id, [found]);
+    if (record === undefined)
+      throw new ServiceError('not_found', { detail: 'There is no such audit record.' });
+    noteRead(this.needs.accesses, context, 'getAuditLog', id);
+    return record;
+  };
 
-    /** Returns a page of the tenant's checkpoints, newest first. @param cursor only numbers below it */
-    listCheckpoints: async (
-      context: RequestContext,
-      { limit, cursor: before }: { readonly limit: number; readonly cursor?: number | undefined },
-    ): Promise<CheckpointPage> => {
-      const [found, keys] = await Promise.all([
-        checkpoints.listNewestCheckpoints(database, context.tenant.id, { before, limit: limit + 1 }),
-        checkpoints.readKeys(database),
-      ]);
-      noteRead(accesses, context, 'listAuditCheckpoints');
-      const data = found
-        .slice(0, limit)
-        .map((checkpoint) => ({ ...checkpoint, note: noteOf(checkpoint, keys.get(checkpoint.keyId)) }));
-      const last = data.at(-1);
-      return {
-        data,
-        nextCursor: found.length > limit && last !== undefined ? String(last.n) : null,
-        keys: [...keys.values()].map(toAuditJwk),
-        noteKeys: [...keys.values()].map((key) => noteKeyOf(context.tenant.id, key)),
-      };
-    },
+  /** Returns a page of the tenant's checkpoints, newest first. @param cursor only numbers below it */
+  listCheckpoints = async (
+    context: RequestContext,
+    { limit, cursor: before }: { readonly limit: number; readonly cursor?: number | undefined },
+  ): Promise<CheckpointPage> => {
+    const [found, keys] = await Promise.all([
+      checkpoints.listNewestCheckpoints(this.needs.database, context.tenant.id, { before, limit: limit + 1 }),
+      checkpoints.readKeys(this.needs.database),
+    ]);
+    noteRead(this.needs.accesses, context, 'listAuditCheckpoints');
+    const data = found
+      .slice(0, limit)
+      .map((checkpoint) => ({ ...checkpoint, note: noteOf(checkpoint, keys.get(checkpoint.keyId)) }));
+    const last = data.at(-1);
+    return {
+      data,
+      nextCursor: found.length > limit && last !== undefined ? String(last.n) : null,
+      keys: [...keys.values()].map(toAuditJwk),
+      noteKeys: [...keys.values()].map((key) => noteKeyOf(context.tenant.id, key)),
+    };
   };
 }
-
-export type AuditReadingService = ReturnType<typeof createAuditReadingService>;

@@ -3,7 +3,7 @@
 
 import { ConfigError } from '../platform/config.ts';
 import type { Queryable } from '../platform/database/transaction.ts';
-import { bindUseCases } from '../platform/use-cases.ts';
+import { Service } from '../platform/service.ts';
 import { readBeginning, type StoredBeginning } from './beginning.store.ts';
 import { type Beginning, beginningStatement } from './beginning.ts';
 import type { StoredSeal } from './checkpoint.store.ts';
@@ -35,40 +35,23 @@ export type AuditVerificationNeeds = {
   database: Queryable;
 
   store: VerificationStore;
+  /** The head of the log must be signed with a key that is derived from one of them. */
   auditKeys: readonly AuditKey[];
 };
 
-/**
- * Creates the verification of the audit log.
- * @param auditKeys the head of the log must be signed with a key that is derived from one of them
- */
-export function createAuditVerificationService(needs: AuditVerificationNeeds) {
-  return bindUseCases(needs, { verifyAuditLog });
-}
-
-export type AuditVerificationService = ReturnType<typeof createAuditVerificationService>;
-
-type AuditVerificationTools = ReturnType<typeof prepareAuditVerification>;
-
-/** No other command needs AUDIT_KEY. */
-function prepareAuditVerification(needs: AuditVerificationNeeds) {
-  if (needs.auditKeys.length === 0) throw new ConfigError('AUDIT_KEY', 'is required');
-  return { ...needs, signer: createCheckpointSigner(needs) };
-}
-
-/**
- * Verifies the log of one tenant or of all tenants. Rows and seals that are written during the verification are
- * ignored.
- * @param options.tenantId the tenant; all tenants when absent
- * @param options.anchors checkpoints that were stored outside the service. Only they can show that the whole log
- * was reset to an earlier state.
- * @param options.onFinding receives each finding immediately
- * @param options.onProgress is called page after page
- * @throws ConfigError without an audit key
- */
-async function verifyAuditLog(
-  given: AuditVerificationNeeds,
-  {
+/** Creates the verification of the audit log. */
+export class AuditVerificationService extends Service<AuditVerificationNeeds> {
+  /**
+   * Verifies the log of one tenant or of all tenants. Rows and seals that are written during the verification are
+   * ignored.
+   * @param options.tenantId the tenant; all tenants when absent
+   * @param options.anchors checkpoints that were stored outside the service. Only they can show that the whole log
+   * was reset to an earlier state.
+   * @param options.onFinding receives each finding immediately
+   * @param options.onProgress is called page after page
+   * @throws ConfigError without an audit key
+   */
+  verifyAuditLog = async ({
     tenantId,
     anchors = [],
     onFinding,
@@ -78,61 +61,65 @@ async function verifyAuditLog(
     anchors?: readonly Anchor[] | undefined;
     onFinding: (finding: Finding) => void;
     onProgress?: ((progress: VerificationProgress) => void) | undefined;
-  },
-): Promise<VerificationReport> {
-  const needs = prepareAuditVerification(given);
-  let findings = 0;
-  const report = (finding: Finding) => {
-    findings += 1;
-    onFinding(finding);
+  }): Promise<VerificationReport> => {
+    // No other command needs AUDIT_KEY.
+    if (this.needs.auditKeys.length === 0) throw new ConfigError('AUDIT_KEY', 'is required');
+    const needs = { ...this.needs, signer: createCheckpointSigner(this.needs) };
+    let findings = 0;
+    const report = (finding: Finding) => {
+      findings += 1;
+      onFinding(finding);
+    };
+    const head = await checkpoints.readHead(needs.database);
+    const fault = head === undefined ? 'it is gone' : faultOfHead(head, needs.signer);
+    if (fault !== undefined) report({ kind: 'head_changed', detail: fault });
+    const reach: Head = head ?? (await lastSealAsHead(needs.store));
+    const keys = await checkpoints.readKeys(needs.database);
+    const stored = await readBeginning(needs.database);
+    const faultAtStart = faultOfBeginning(stored, needs.signer, keys);
+    if (faultAtStart !== undefined) report({ kind: 'beginning_changed', detail: faultAtStart });
+    const beginning = stored?.signed?.beginning;
+    const start = startOf(beginning);
+    const { seals, sealedRows, incomplete } = await verifySeals(needs, {
+      start,
+      head: reach,
+      keys,
+      tenantId,
+      report,
+      onProgress,
+    });
+    const verifySignature = (text: string, signature: { keyId: string; bytes: Uint8Array }) =>
+      needs.signer.verify(text, signature, keys);
+    const erased = await readErased(needs, verifySignature, report);
+    const total = { tenants: 0, checkpoints: 0, rows: 0, sealedLate: 0 };
+    // The seals count the rows of all tenants together.
+    const of = tenantId === undefined ? sealedRows : undefined;
+    let read = 0;
+    const onPage = (rows: number) => {
+      read += rows;
+      onProgress({ part: 'rows', looked: read, of });
+    };
+    for await (const id of tenantId === undefined ? tenantsOf(needs.store, anchors) : [tenantId]) {
+      const counts = await verifyTenant(
+        { verifySignature, report },
+        {
+          tenantId: id,
+          checkpoints: needs.store.checkpoints(id, reach),
+          rows: needs.store.rows(id, reach.last, onPage),
+          isIncomplete: incomplete.has(id),
+          isErased: erased.has(id),
+          anchors: anchors.filter((anchor) => anchor.tenantId === id),
+        },
+      );
+      total.tenants += 1;
+      for (const part of ['checkpoints', 'rows', 'sealedLate'] as const) total[part] += counts[part];
+    }
+    const unsealed = await needs.store.countUnsealed(reach.last, tenantId);
+    return { ...total, seals, findings, unsealed, beginning: beginning ?? null };
   };
-  const head = await checkpoints.readHead(needs.database);
-  const fault = head === undefined ? 'it is gone' : faultOfHead(head, needs.signer);
-  if (fault !== undefined) report({ kind: 'head_changed', detail: fault });
-  const reach: Head = head ?? (await lastSealAsHead(needs.store));
-  const keys = await checkpoints.readKeys(needs.database);
-  const stored = await readBeginning(needs.database);
-  const faultAtStart = faultOfBeginning(stored, needs.signer, keys);
-  if (faultAtStart !== undefined) report({ kind: 'beginning_changed', detail: faultAtStart });
-  const beginning = stored?.signed?.beginning;
-  const start = startOf(beginning);
-  const { seals, sealedRows, incomplete } = await verifySeals(needs, {
-    start,
-    head: reach,
-    keys,
-    tenantId,
-    report,
-    onProgress,
-  });
-  const verifySignature = (text: string, signature: { keyId: string; bytes: Uint8Array }) =>
-    needs.signer.verify(text, signature, keys);
-  const erased = await readErased(needs, verifySignature, report);
-  const total = { tenants: 0, checkpoints: 0, rows: 0, sealedLate: 0 };
-  // The seals count the rows of all tenants together.
-  const of = tenantId === undefined ? sealedRows : undefined;
-  let read = 0;
-  const onPage = (rows: number) => {
-    read += rows;
-    onProgress({ part: 'rows', looked: read, of });
-  };
-  for await (const id of tenantId === undefined ? tenantsOf(needs.store, anchors) : [tenantId]) {
-    const counts = await verifyTenant(
-      { verifySignature, report },
-      {
-        tenantId: id,
-        checkpoints: needs.store.checkpoints(id, reach),
-        rows: needs.store.rows(id, reach.last, onPage),
-        isIncomplete: incomplete.has(id),
-        isErased: erased.has(id),
-        anchors: anchors.filter((anchor) => anchor.tenantId === id),
-      },
-    );
-    total.tenants += 1;
-    for (const part of ['checkpoints', 'rows', 'sealedLate'] as const) total[part] += counts[part];
-  }
-  const unsealed = await needs.store.countUnsealed(reach.last, tenantId);
-  return { ...total, seals, findings, unsealed, beginning: beginning ?? null };
 }
+
+type AuditVerificationTools = AuditVerificationNeeds & { readonly signer: CheckpointSigner };
 
 /** @returns the tenants whose certificate of erasure the service has signed */
 async function readErased(

@@ -3,6 +3,7 @@
 
 import type { Database } from '../platform/database/database.ts';
 import { createShortLivedCache } from '../platform/database/short-lived-cache.ts';
+import { Service } from '../platform/service.ts';
 import * as store from './brute-force.store.ts';
 
 /** Seconds of the window in which failures are counted. An episode ends after one window without failures. */
@@ -18,38 +19,36 @@ const MOST_NAMES = 10_000;
 
 export type Episode = { readonly failures: number; readonly windowSeconds: number };
 
-/**
- * Creates the detector of brute force. Source: Specification, "Event types" (`security.brute_force.detected`).
- * @param limit number of failures that the rate limiter of these requests allows in a window; 0 means no limit. Below
- * ten, an episode begins at this number, because the limiter refuses further requests.
- */
-export function createBruteForceService({
-  database,
-  limit = 0,
-}: {
+/** Creates the detector of brute force. Source: Specification, "Event types" (`security.brute_force.detected`). */
+export class BruteForceService extends Service<{
   database: Pick<Database, 'query'>;
+  /**
+   * Number of failures that the rate limiter of these requests allows in a window; 0 means no limit. Below ten,
+   * an episode begins at this number, because the limiter refuses further requests.
+   */
   limit?: number | undefined;
-}) {
-  const threshold = limit === 0 ? MANY : Math.min(MANY, limit);
-  const continued = createShortLivedCache({
-    load: (name) => store.prolong(database, name, WINDOW),
+}> {
+  readonly #limit = this.needs.limit ?? 0;
+  readonly #threshold = this.#limit === 0 ? MANY : Math.min(MANY, this.#limit);
+  readonly #continued = createShortLivedCache({
+    load: (name) => store.prolong(this.needs.database, name, WINDOW),
     lifetime: WRITE_PAUSE,
     limit: MOST_NAMES,
   });
-  return {
-    /**
-     * Counts a failure in one round trip.
-     * @param name the owner of the guessed credential
-     * @returns the episode that this failure began. Each episode is returned once.
-     */
-    failed: async (name: string): Promise<Episode | undefined> => {
-      const { failures, isNew } = await store.count(database, name, { window: WINDOW, threshold });
-      return isNew ? { failures, windowSeconds: WINDOW } : undefined;
-    },
 
-    /** Extends the episode after a failure that a rate limiter refused; at most one write a second for each name. */
-    goesOn: (name: string): Promise<void> => continued.get(name),
+  /**
+   * Counts a failure in one round trip.
+   * @param name the owner of the guessed credential
+   * @returns the episode that this failure began. Each episode is returned once.
+   */
+  failed = async (name: string): Promise<Episode | undefined> => {
+    const { failures, isNew } = await store.count(this.needs.database, name, {
+      window: WINDOW,
+      threshold: this.#threshold,
+    });
+    return isNew ? { failures, windowSeconds: WINDOW } : undefined;
   };
-}
 
-export type BruteForceService = ReturnType<typeof createBruteForceService>;
+  /** Extends the episode after a failure that a rate limiter refused; at most one write a second for each name. */
+  goesOn = (name: string): Promise<void> => this.#continued.get(name);
+}

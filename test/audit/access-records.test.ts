@@ -1,6 +1,6 @@
 // What changes nothing is on record too: refused requests, introspections and reads of the log, each bounded.
 import { afterAll, afterEach, expect, it, vi } from 'vitest';
-import { createAccessRecordService } from '../../src/audit/access-record.service.ts';
+import { AccessRecordService } from '../../src/audit/access-record.service.ts';
 import type { RequestContext } from '../../src/platform/context.ts';
 import { newId } from '../../src/platform/database/ids.ts';
 import { createLogger } from '../../src/platform/logger.ts';
@@ -69,7 +69,7 @@ it('each kind of access is recorded once a minute for each caller', async () => 
 it('a flood costs one line a minute, which tells its number', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   const { credentials } = tenants.stranger;
-  const accesses = createAccessRecordService({
+  const accesses = new AccessRecordService({
     database: tenants.database,
     log: createLogger({ logLevel: 'silent', logFormat: 'json' }),
   });

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { wireRetention } from '../../src/app/wiring/retention.ts';
 import type { RequestContext } from '../../src/platform/context.ts';
 import { newId } from '../../src/platform/database/ids.ts';
-import { createRecordService } from '../../src/webhooks/intake/record.service.ts';
+import { RecordService } from '../../src/webhooks/intake/record.service.ts';
 import { useTestDatabase } from '../setup/database.ts';
 import { createTestPlatform } from '../setup/platform.ts';
 import { pulse } from '../webhooks/accounts/fixture.ts';
@@ -44,7 +44,7 @@ const shown = async (context: RequestContext) =>
   (await sealing.reading.list(context, { limit: 100 })).data.map(({ address }) => address).reverse();
 
 const retention = wireRetention(createTestPlatform(test.database), {
-  records: createRecordService({ notifier: { poke: () => undefined } }),
+  records: new RecordService({ notifier: { poke: () => undefined } }),
 });
 const [tenant, neighbour] = [
   await createTenantContext(test.database),

@@ -3,12 +3,12 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { operatorContext } from '../../src/audit/audit.ts';
 import type { RequestContext } from '../../src/platform/context.ts';
 import type { Transaction } from '../../src/platform/database/transaction.ts';
-import { createRecordService } from '../../src/webhooks/intake/record.service.ts';
+import { RecordService } from '../../src/webhooks/intake/record.service.ts';
 import { useTestDatabase } from '../setup/database.ts';
 import { createTenantContext } from '../webhooks/intake/fixture.ts';
 
 let context: RequestContext;
-const records = createRecordService({ notifier: { poke: () => undefined } });
+const records = new RecordService({ notifier: { poke: () => undefined } });
 
 const test = await useTestDatabase();
 

@@ -11,7 +11,7 @@ import {
   presentConsistencyProof,
   presentInclusionProof,
 } from '../../src/audit/audit.schemas.ts';
-import { createTenantErasureService } from '../../src/operations/erasure/tenant-erasure.service.ts';
+import { TenantErasureService } from '../../src/operations/erasure/tenant-erasure.service.ts';
 import type { RequestContext } from '../../src/platform/context.ts';
 import { createOperatorRooms } from '../operations/operators/operator-rooms.ts';
 import { createTestDatabase } from '../setup/database.ts';
@@ -138,7 +138,7 @@ async function erase(tenantId: string) {
     [tenantId],
   );
   const histories = { remove: async () => 0 };
-  const erasure = createTenantErasureService({ ...rooms, database: test.database, histories });
+  const erasure = new TenantErasureService({ ...rooms, database: test.database, histories });
   expect((await erasure.erase({ tenantId }, pulse)).status).toBe('erased');
   return rooms.certificates.show(tenantId);
 }

@@ -1,6 +1,6 @@
 // The beginning of the audit log: signed once by `migrate`, and refused when somebody else begins the log anew.
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import { createAuditBeginning } from '../../src/audit/beginning.service.ts';
+import { AuditBeginning } from '../../src/audit/beginning.service.ts';
 import { any } from '../../src/identity/tenants/tenant.store.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { AUDIT_KEYS, createTestDatabase } from '../setup/database.ts';
@@ -18,7 +18,7 @@ beforeEach(async () => {
 afterAll(() => Promise.all(opened.map((database) => database.drop())));
 
 const begin = (database: Database = test.database) =>
-  createAuditBeginning({
+  new AuditBeginning({
     database,
     auditKeys: AUDIT_KEYS,
     tenants: { any },

@@ -1,16 +1,16 @@
 // Episodes of brute force: begun once by however many processes count, and ended when failures have stopped.
 
 import { describe, expect, it, vi } from 'vitest';
-import { createBruteForceService } from '../../src/audit/brute-force.service.ts';
+import { BruteForceService } from '../../src/audit/brute-force.service.ts';
 import * as store from '../../src/audit/brute-force.store.ts';
 import { createPatientDatabase, useTestDatabase } from '../setup/database.ts';
 
 const test = await useTestDatabase();
 
-type Process = ReturnType<typeof createBruteForceService>;
+type Process = BruteForceService;
 
 const create = (limit?: number, database = test.database): Process =>
-  createBruteForceService({ database, limit });
+  new BruteForceService({ database, limit });
 const fail = async (process: Process, name: string, times: number) => {
   const episodes: unknown[] = [];
   for (let count = 0; count < times; count += 1) episodes.push(await process.failed(name));
@@ -100,7 +100,7 @@ describe('an episode', () => {
 
 it('failures that are refused cost at most one writing a second for each name', async () => {
   const written = vi.spyOn(store, 'prolong');
-  const process = createBruteForceService({ database: test.database });
+  const process = new BruteForceService({ database: test.database });
   await Promise.all(Array.from({ length: 500 }, () => process.goesOn('flood')));
   expect(written).toHaveBeenCalledTimes(1);
 });

@@ -1,6 +1,6 @@
 // How often failures are reported, on a clock of the test's own.
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createFailureReporter } from '../../src/audit/failure-report.service.ts';
+import { FailureReporter } from '../../src/audit/failure-report.service.ts';
 
 let told: [string, number][];
 let errors: unknown[];
@@ -14,7 +14,7 @@ beforeEach(() => {
 afterEach(() => vi.useRealTimers());
 
 const create = (tell = async (failure: string, count: number) => void told.push([failure, count])) =>
-  createFailureReporter<string>({ tell, onError: (error) => errors.push(error) });
+  new FailureReporter<string>({ tell, onError: (error) => errors.push(error) });
 
 describe('failures', () => {
   it('are reported immediately, then once a minute with their number, and no more when they stop', async () => {
@@ -36,7 +36,7 @@ describe('failures', () => {
 
   it('say of each telling whether it is that of a first failure', async () => {
     const isFirst: boolean[] = [];
-    const reporter = createFailureReporter<string>({
+    const reporter = new FailureReporter<string>({
       tell: async (_failure, _count, first) => void isFirst.push(first),
       onError: (error) => errors.push(error),
     });

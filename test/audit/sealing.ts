@@ -1,10 +1,10 @@
 // The audit log with its sealer and its verification over one database, and a superuser's hand in it.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createAuditProofService } from '../../src/audit/audit-proof.service.ts';
-import { createAuditReadingService } from '../../src/audit/audit-reading.service.ts';
+import { AuditProofService } from '../../src/audit/audit-proof.service.ts';
+import { AuditReadingService } from '../../src/audit/audit-reading.service.ts';
 import { createAuditSealer } from '../../src/audit/audit-sealing.service.ts';
-import { createAuditVerificationService } from '../../src/audit/audit-verification.service.ts';
+import { AuditVerificationService } from '../../src/audit/audit-verification.service.ts';
 import { readBeginning } from '../../src/audit/beginning.store.ts';
 import { beginningStatement } from '../../src/audit/beginning.ts';
 import * as checkpoints from '../../src/audit/checkpoint.store.ts';
@@ -20,7 +20,7 @@ import type { Anchor, Finding } from '../../src/audit/verification.ts';
 import type { RequestContext } from '../../src/platform/context.ts';
 
 import type { Database } from '../../src/platform/database/database.ts';
-import { createRecordService } from '../../src/webhooks/intake/record.service.ts';
+import { RecordService } from '../../src/webhooks/intake/record.service.ts';
 import { AUDIT_KEYS } from '../setup/database.ts';
 
 const NOBODY: KnownUsers = { list: async () => new Map() };
@@ -39,19 +39,19 @@ export function createSealing(
 ) {
   const { auditKeys = AUDIT_KEYS, sealRows, pageRows, users = NOBODY } = options;
 
-  const records = createRecordService({ notifier: { poke: () => undefined } });
+  const records = new RecordService({ notifier: { poke: () => undefined } });
   const newSealer = () => createAuditSealer({ database, auditKeys, sealRows, pageRows, interval: 50 });
   const sealer = newSealer();
   const store = createVerificationStore({ database });
-  const verification = createAuditVerificationService({ database, store, auditKeys });
+  const verification = new AuditVerificationService({ database, store, auditKeys });
   return {
     records,
     checkpoints,
     newSealer,
     sealer,
     verification,
-    reading: createAuditReadingService({ database, accesses: { note: () => undefined }, users }),
-    proofs: createAuditProofService({ database, accesses: { note: () => undefined } }),
+    reading: new AuditReadingService({ database, accesses: { note: () => undefined }, users }),
+    proofs: new AuditProofService({ database, accesses: { note: () => undefined } }),
 
     /** Writes rows, each in a transaction of its own. */
     write: async (context: RequestContext, count = 1, data: Record<string, unknown> = {}) => {

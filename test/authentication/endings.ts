@@ -2,10 +2,10 @@
 // by two processes, statement by statement or in real time, and each token that was answered is judged afterwards.
 import { generateKeyPairSync, type KeyObject, randomBytes, randomUUID } from 'node:crypto';
 import { SignJWT } from 'jose';
-import { createConsoleSessionService } from '../../src/authentication/console/session.service.ts';
+import { ConsoleSessionService } from '../../src/authentication/console/session.service.ts';
 import { TOKEN_TYPES } from '../../src/authentication/token-exchange/exchange-request.ts';
 import { JWT_BEARER_GRANT } from '../../src/authentication/tokens/grant-types.ts';
-import { createUserForgettingService } from '../../src/authentication/users/user-forgetting.service.ts';
+import { UserForgettingService } from '../../src/authentication/users/user-forgetting.service.ts';
 import { TOKEN_EXCHANGE_GRANT } from '../../src/identity/applications/application.ts';
 import { readApplicationJwks } from '../../src/identity/applications/application-jwks.ts';
 import { type Act, actorsOf } from '../../src/platform/act.ts';
@@ -31,8 +31,8 @@ export function createEndingRooms(database: Database, masterKeys = [{ id: 'test'
   const failures = wireLimits(rooms.platform).limitFailures('console', 0);
   return {
     ...rooms,
-    sessions: createConsoleSessionService({ ...rooms, failures }),
-    forgetting: createUserForgettingService({ ...rooms, tokens: rooms.revocations }),
+    sessions: new ConsoleSessionService({ ...rooms, failures }),
+    forgetting: new UserForgettingService({ ...rooms, tokens: rooms.revocations }),
     closeRooms: async () => {
       await Promise.all([rooms.verifier.close(), rooms.revocations.close(), rooms.clientRecords.close()]);
       await rooms.closeExchange();

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CATALOGUE, exampleOf } from '../../src/events/catalogue.ts';
 import { componentNameOf, createAsyncApi, describeWebhooks } from '../../src/events/event-contract.ts';
 import { runSteps } from '../../src/platform/steps.ts';
-import { createEventContractService } from '../../src/webhooks/intake/event-contract.service.ts';
+import { EventContractService } from '../../src/webhooks/intake/event-contract.service.ts';
 import { signDelivery } from '../../src/webhooks/signing/delivery-signature.node.ts';
 import { createTenantContext } from '../webhooks/intake/fixture.ts';
 import { createWebhookRooms, type WebhookRooms } from '../webhooks/webhook-rooms.ts';
@@ -138,7 +138,7 @@ describe('GET /api/v1/asyncapi.json', () => {
 
   it('is made once, and again when the types have changed or the tenant has another name', async () => {
     let own = ['shop.cart.left'];
-    const contract = createEventContractService({
+    const contract = new EventContractService({
       database: { query: () => Promise.reject(new Error('the types are given')) },
       store: { findNamedTypes: async () => own },
     });
@@ -157,7 +157,7 @@ describe('GET /api/v1/asyncapi.json', () => {
 
   it('keeps no document of very many types, and not those of all tenants', async () => {
     let own = Array.from({ length: 201 }, (_, n) => `shop.item_${n}.sold`);
-    const contract = createEventContractService({
+    const contract = new EventContractService({
       database: { query: () => Promise.reject(new Error('the types are given')) },
       store: { findNamedTypes: async () => own },
     });

@@ -4,15 +4,15 @@ import type { RequestContext } from '../../src/platform/context.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { newId } from '../../src/platform/database/ids.ts';
 import type { Outcome } from '../../src/platform/egress/outcome.ts';
-import { createAttemptService } from '../../src/webhooks/deliveries/attempt.service.ts';
-import { createAttemptMonitor } from '../../src/webhooks/deliveries/attempt-monitor.service.ts';
-import { createAttemptRecordService } from '../../src/webhooks/deliveries/attempt-record.service.ts';
+import { AttemptService } from '../../src/webhooks/deliveries/attempt.service.ts';
+import { AttemptMonitor } from '../../src/webhooks/deliveries/attempt-monitor.service.ts';
+import { AttemptRecordService } from '../../src/webhooks/deliveries/attempt-record.service.ts';
 import { createEndpointOccupancy } from '../../src/webhooks/endpoints/endpoint-occupancy.ts';
-import { createFirstAttemptService } from '../../src/webhooks/relay/first-attempt.service.ts';
-import { createHandOver } from '../../src/webhooks/relay/hand-over.service.ts';
+import { FirstAttemptService } from '../../src/webhooks/relay/first-attempt.service.ts';
+import { HandOver } from '../../src/webhooks/relay/hand-over.service.ts';
 import { RELAY_SETTINGS } from '../../src/webhooks/relay/relay.service.ts';
 import * as relayStore from '../../src/webhooks/relay/relay.store.ts';
-import { createSettlement, idsOf } from '../../src/webhooks/relay/settlement.service.ts';
+import { idsOf, Settlement } from '../../src/webhooks/relay/settlement.service.ts';
 import { createSlots } from '../../src/webhooks/relay/slots.ts';
 import { wireWebhookRooms } from '../webhooks/webhook-rooms.ts';
 
@@ -29,10 +29,10 @@ export function createDeliveryProcess(database: Database, receivers: ReadonlyMap
   const rooms = wireWebhookRooms(database);
   const notifier = { poke: () => undefined };
   const log = { warn: () => undefined };
-  const monitor = createAttemptMonitor();
+  const monitor = new AttemptMonitor();
   const occupancy = createEndpointOccupancy();
-  const attemptRecords = createAttemptRecordService({ ...rooms, database, notifier });
-  const attempts = createAttemptService({
+  const attemptRecords = new AttemptRecordService({ ...rooms, database, notifier });
+  const attempts = new AttemptService({
     database,
     sender: {
       send: async ({ url, deliveryId }) => {
@@ -56,7 +56,7 @@ export function createDeliveryProcess(database: Database, receivers: ReadonlyMap
     notifier,
     log,
   });
-  const firstAttempts = createFirstAttemptService({ attempts, attemptRecords });
+  const firstAttempts = new FirstAttemptService({ attempts, attemptRecords });
 
   /** Claims all work of an endpoint that it gets, and hands it over. @returns the claimed deliveries */
   const relay = async (
@@ -64,7 +64,7 @@ export function createDeliveryProcess(database: Database, receivers: ReadonlyMap
     grant: { tenantId: string; endpoint: string },
     wait: () => Promise<void> = async () => undefined,
   ): Promise<string[]> => {
-    const settlement = createSettlement({
+    const settlement = new Settlement({
       write: async ({ marked, unmarked, unused, released }) => {
         if (marked.length + unmarked.length > 0)
           await relayStore.complete(database, identity, marked, unmarked);
@@ -75,7 +75,7 @@ export function createDeliveryProcess(database: Database, receivers: ReadonlyMap
       delayMs: 60_000,
     });
     const failures: unknown[] = [];
-    const handOver = createHandOver({
+    const handOver = new HandOver({
       database,
       starter: { start: async () => 'started', signal: async () => true },
       slots: createSlots(RELAY_SETTINGS.slots, occupancy),

@@ -2,7 +2,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { RequestContext } from '../../src/platform/context.ts';
 import { newId } from '../../src/platform/database/ids.ts';
-import { createPublishingService } from '../../src/webhooks/intake/publishing.service.ts';
+import { PublishingService } from '../../src/webhooks/intake/publishing.service.ts';
 import { answer, ask } from '../authentication/challenges/answer.ts';
 import { basic, createAccounts, requestTo } from '../authentication/tokens/accounts.ts';
 import { createRooms, createTestAgent, createTestTenant } from '../identity/agents/agent-rooms.ts';
@@ -25,7 +25,7 @@ const query: typeof test.database.query = async (text, values = []) => {
 };
 const database = { ...test.database, query };
 const rooms = createRooms(database, { accounts: createAccounts(database) });
-const publishing = createPublishingService({
+const publishing = new PublishingService({
   database,
   notifier: { poke: () => undefined },
   backlog: { check: () => undefined, add: () => undefined },

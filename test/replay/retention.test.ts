@@ -1,12 +1,11 @@
 // The courses of a run of retention that are recorded as histories.
-import type { RetentionService } from '../../src/operations/retention/retention.service.ts';
 import { ensureSchedules } from '../../src/platform/temporal/schedules.ts';
 import { createEngine } from '../workflows/delivery-engine.ts';
-import { startRetentionWorker } from '../workflows/retention-engine.ts';
+import { type RetentionSteps, startRetentionWorker } from '../workflows/retention-engine.ts';
 import { describeHistories } from './describe-histories.ts';
 
 /** Each replaces a part of the service. */
-const SCENARIOS: Record<string, (service: RetentionService) => RetentionService> = {
+const SCENARIOS: Record<string, (service: RetentionSteps) => RetentionSteps> = {
   done: (service) => service,
   'in-several-calls': (service) => {
     let left = 3;

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, inject } from 'vitest';
-import { createAuditBeginning } from '../../src/audit/beginning.service.ts';
+import { AuditBeginning } from '../../src/audit/beginning.service.ts';
 import { sealingKeys } from '../../src/platform/config-values.ts';
 import {
   createDatabase,
@@ -76,7 +76,7 @@ export async function createEmptyDatabase() {
 
 async function beginAuditLog(url: string): Promise<void> {
   const database = createPatientDatabase({ url, pool: 1, applicationName: 'test' });
-  const report = await createAuditBeginning({
+  const report = await new AuditBeginning({
     database,
     auditKeys: AUDIT_KEYS,
     tenants: { any: async () => false },

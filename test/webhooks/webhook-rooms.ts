@@ -5,12 +5,12 @@ import { vi } from 'vitest';
 import { isSuspended } from '../../src/identity/tenants/tenant.store.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { wireLimits } from '../../src/platform/http/wire.ts';
-import { createWorkflowCommandService } from '../../src/platform/temporal/workflow-command.service.ts';
+import { WorkflowCommandService } from '../../src/platform/temporal/workflow-command.service.ts';
 import { createAccountRoutes } from '../../src/webhooks/accounts/account.routes.ts';
-import { createAccountReadingService } from '../../src/webhooks/accounts/account-reading.service.ts';
-import { createHourReadingService } from '../../src/webhooks/accounts/hour-count.service.ts';
+import { AccountReadingService } from '../../src/webhooks/accounts/account-reading.service.ts';
+import { HourReadingService } from '../../src/webhooks/accounts/hour-count.service.ts';
 import { createDeliveryRoutes } from '../../src/webhooks/deliveries/delivery.routes.ts';
-import { createDeliveryService } from '../../src/webhooks/deliveries/delivery.service.ts';
+import { DeliveryService } from '../../src/webhooks/deliveries/delivery.service.ts';
 import { wireEndpoints } from '../../src/webhooks/endpoints/wire.ts';
 import { createEventRoutes } from '../../src/webhooks/intake/event.routes.ts';
 import { createEventTypeRoutes } from '../../src/webhooks/intake/event-type.routes.ts';
@@ -23,7 +23,7 @@ import {
 import { createBulkReplayRoutes } from '../../src/webhooks/replays/bulk-replay.routes.ts';
 import { wireReplays } from '../../src/webhooks/replays/wire.ts';
 import { createStandingRoutes } from '../../src/webhooks/standing/standing.routes.ts';
-import { createStandingService } from '../../src/webhooks/standing/standing.service.ts';
+import { StandingService } from '../../src/webhooks/standing/standing.service.ts';
 import { createSigningSecretRoutes } from '../../src/webhooks/subscriptions/signing-secret.routes.ts';
 import { createSubscriptionRoutes } from '../../src/webhooks/subscriptions/subscription.routes.ts';
 import { wireSubscriptions } from '../../src/webhooks/subscriptions/wire.ts';
@@ -123,13 +123,13 @@ export function wireWebhookRooms(database: Database, allowedNetworks: string[] =
     notifier,
     config: { webhookAllowedNetworks: allowedNetworks },
   });
-  const commands = createWorkflowCommandService();
+  const commands = new WorkflowCommandService();
   const news = wireEventNews(platform);
   const waiters = wireEventWaiters(platform, news);
   const records = wireRecords(platform, news);
   const endpoints = wireEndpoints(platform, { commands });
   const shared = { database, notifier, records, commands, ...endpoints };
-  const deliveries = createDeliveryService(shared);
+  const deliveries = new DeliveryService(shared);
   const subscriptions = wireSubscriptions(platform, {
     ...shared,
     deliveries,
@@ -142,9 +142,9 @@ export function wireWebhookRooms(database: Database, allowedNetworks: string[] =
     ...wirePublishing(platform, { ...news, deliveries, limits: wireLimits(platform), waiters }),
     waiters,
     deliveries,
-    accounts: createAccountReadingService({ database }),
-    hours: createHourReadingService({ database }),
-    standing: createStandingService({ database }),
+    accounts: new AccountReadingService({ database }),
+    hours: new HourReadingService({ database }),
+    standing: new StandingService({ database }),
     workflows: platform.config.temporal,
   };
   return { ...services, routes: ROUTES.flatMap((create) => create(services)) };

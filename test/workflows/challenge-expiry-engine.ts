@@ -5,10 +5,7 @@ import { NativeConnection } from '@temporalio/worker';
 import { inject } from 'vitest';
 import { createChallengeExpiryActivities } from '../../activities/challenge-expiry.ts';
 import { createExpiryKeeper } from '../../src/authentication/challenges/challenge-expiry.client.ts';
-import {
-  createExpiryService,
-  type ExpiryService,
-} from '../../src/authentication/challenges/challenge-expiry.service.ts';
+import { ExpiryService } from '../../src/authentication/challenges/challenge-expiry.service.ts';
 import { createTemporalClient } from '../../src/platform/temporal/client.ts';
 import { CHALLENGE_EXPIRY_WORKFLOW, challengeExpiryWorkflowId } from '../../src/platform/temporal/names.ts';
 import type { challengeExpiry } from '../../workflows/challenge-expiry.ts';
@@ -29,7 +26,7 @@ export async function createChallengeExpiryEngine(options: { challengeLifetime?:
   const failures: unknown[] = [];
   const connections: NativeConnection[] = [];
   const serviceWith = (settings?: { chunk: number; budget: number }) =>
-    createExpiryService({ database, records: rooms.records, settings });
+    new ExpiryService({ database, records: rooms.records, settings });
 
   const keeperOn = (own: NativeConnection, bucketLength?: number) =>
     createExpiryKeeper({

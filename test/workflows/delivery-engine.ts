@@ -24,23 +24,19 @@ import {
 import { createDeliveryWorker } from '../../src/platform/temporal/worker.ts';
 import type { WorkerVersion } from '../../src/platform/temporal/worker-version.ts';
 import { createWorkflowCommandRunner } from '../../src/platform/temporal/workflow-command.client.ts';
-import { createAttemptService } from '../../src/webhooks/deliveries/attempt.service.ts';
+import { AttemptService } from '../../src/webhooks/deliveries/attempt.service.ts';
 import * as attemptStore from '../../src/webhooks/deliveries/attempt.store.ts';
-import { createAttemptMonitor } from '../../src/webhooks/deliveries/attempt-monitor.service.ts';
-import { createAttemptRecordService } from '../../src/webhooks/deliveries/attempt-record.service.ts';
+import { AttemptMonitor } from '../../src/webhooks/deliveries/attempt-monitor.service.ts';
+import { AttemptRecordService } from '../../src/webhooks/deliveries/attempt-record.service.ts';
 import { createDeliverySender } from '../../src/webhooks/deliveries/delivery.client.ts';
 import type { EndpointService } from '../../src/webhooks/endpoints/endpoint.service.ts';
 import { createEndpointOccupancy } from '../../src/webhooks/endpoints/endpoint-occupancy.ts';
 import { RECOVERY_SETTINGS, type RecoverySettings } from '../../src/webhooks/endpoints/recovery-settings.ts';
-import { createDeliveryStarter } from '../../src/webhooks/relay/delivery-workflow.client.ts';
-import { createFirstAttemptService } from '../../src/webhooks/relay/first-attempt.service.ts';
-import {
-  createRelayService,
-  RELAY_SETTINGS,
-  type RelaySettings,
-} from '../../src/webhooks/relay/relay.service.ts';
+import { DeliveryStarter } from '../../src/webhooks/relay/delivery-workflow.client.ts';
+import { FirstAttemptService } from '../../src/webhooks/relay/first-attempt.service.ts';
+import { RELAY_SETTINGS, RelayService, type RelaySettings } from '../../src/webhooks/relay/relay.service.ts';
 import * as relayStore from '../../src/webhooks/relay/relay.store.ts';
-import { createSweepService } from '../../src/webhooks/relay/sweep.service.ts';
+import { SweepService } from '../../src/webhooks/relay/sweep.service.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { countLockWaits } from '../setup/lock-waits.ts';
 import { installTestRuntime } from '../setup/temporal-runtime.ts';
@@ -128,12 +124,12 @@ export async function createEngine({
   const retries = createTurnstile();
 
   function createAttempts({ store: wrap, endpoints: replaced, placeWait = 10_000, few }: EngineOptions) {
-    const monitor = createAttemptMonitor();
+    const monitor = new AttemptMonitor();
     const occupancy = createEndpointOccupancy();
     const store = (wrap ?? ((same) => same))(attemptStore);
     const { subscriptions, sealing } = services;
     const endpoints = { ...services.endpoints, ...replaced };
-    const attemptRecords = createAttemptRecordService({
+    const attemptRecords = new AttemptRecordService({
       database,
       store,
       records: services.records,
@@ -146,7 +142,7 @@ export async function createEngine({
     const sender: typeof real = {
       send: (attempt) => real.send({ ...attempt, timeoutMs: sendTimeoutMs ?? attempt.timeoutMs }),
     };
-    const attempts = createAttemptService({
+    const attempts = new AttemptService({
       database,
       store,
       sender,
@@ -162,7 +158,7 @@ export async function createEngine({
     return { monitor, occupancy, attempts, attemptRecords };
   }
 
-  const starter = createDeliveryStarter({ client, taskQueues });
+  const starter = new DeliveryStarter({ client, taskQueues });
   const readEnd = createEndReader(database);
 
   async function startProcess(
@@ -207,13 +203,13 @@ export async function createEngine({
           });
     const running = worker?.run();
     const { store, rounds, claims } = createWatchedStore(database);
-    const relay = createRelayService({
+    const relay = new RelayService({
       database,
       store,
       starter:
         own === undefined
           ? starter
-          : createDeliveryStarter({
+          : new DeliveryStarter({
               client: createTemporalClient(own, { namespace }),
               taskQueues,
               eager: false,
@@ -221,7 +217,7 @@ export async function createEngine({
       monitor,
       occupancy,
       endpoints: services.endpoints,
-      firstAttempts: createFirstAttemptService({ attempts, attemptRecords }),
+      firstAttempts: new FirstAttemptService({ attempts, attemptRecords }),
       listen: (onWork) => createOutboxListener({ url, onWork }),
       onFailure: (error) => failures.push(error),
       settings: { ...RELAY_SETTINGS, lease: PATIENT_LEASE, ...options.relay },
@@ -286,7 +282,7 @@ export async function createEngine({
     entity: (workflow: EntityWorkflow, id: string) =>
       client.workflow.getHandle(entityWorkflowId(workflow, id)),
     sweep: (late = 0) =>
-      createSweepService({
+      new SweepService({
         database,
         commands: services.commands,
         starter,

@@ -1,7 +1,7 @@
 // A retry that is due when its workflow begins is made by the first task of that workflow, and not only parked there.
 // docs/decisions/0010-endpoint-recovery.md
 import { afterAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { createFirstAttemptService } from '../../src/webhooks/relay/first-attempt.service.ts';
+import { FirstAttemptService } from '../../src/webhooks/relay/first-attempt.service.ts';
 import type { Work } from '../../src/webhooks/relay/relay.store.ts';
 import { createEngine } from './delivery-engine.ts';
 
@@ -31,7 +31,7 @@ async function tried(delaysMs: number[], answer: Parameters<typeof engine.receiv
     epoch: 0,
     paced: false,
   };
-  await createFirstAttemptService({ attempts, attemptRecords }).make(work);
+  await new FirstAttemptService({ attempts, attemptRecords }).make(work);
   return { id, path, delivery };
 }
 

@@ -4,9 +4,9 @@ import { isSuspended } from '../../src/identity/tenants/tenant.store.ts';
 import { sealingKeys } from '../../src/platform/config-values.ts';
 import type { RequestContext } from '../../src/platform/context.ts';
 import type { Database } from '../../src/platform/database/database.ts';
-import { createWorkflowCommandService } from '../../src/platform/temporal/workflow-command.service.ts';
-import { createDeliveryService } from '../../src/webhooks/deliveries/delivery.service.ts';
-import { createEndpointRecoveryService } from '../../src/webhooks/endpoints/endpoint-recovery.service.ts';
+import { WorkflowCommandService } from '../../src/platform/temporal/workflow-command.service.ts';
+import { DeliveryService } from '../../src/webhooks/deliveries/delivery.service.ts';
+import { EndpointRecoveryService } from '../../src/webhooks/endpoints/endpoint-recovery.service.ts';
 import type { RecoverySettings } from '../../src/webhooks/endpoints/recovery-settings.ts';
 import { wireEndpoints } from '../../src/webhooks/endpoints/wire.ts';
 import { wireRecords } from '../../src/webhooks/intake/wire.ts';
@@ -34,10 +34,10 @@ export function wireServices({
     config: { masterKeys: sealingKeys.parse(MASTER_KEY) },
   });
   const records = wireRecords(platform);
-  const commands = createWorkflowCommandService();
+  const commands = new WorkflowCommandService();
   const endpoints = wireEndpoints(platform, { commands }, recovery);
   const shared = { database, notifier, records, commands, ...endpoints };
-  const deliveries = createDeliveryService(shared);
+  const deliveries = new DeliveryService(shared);
   const tenants = { byId: async () => tenant, isSuspended, subscriptionLimit: 1_000 };
   const subscriptions = wireSubscriptions(platform, { ...shared, deliveries, tenants });
   const pace = { chunk: 5, waiting: 10 };
@@ -49,6 +49,6 @@ export function wireServices({
     deliveries,
     ...subscriptions,
     ...wireReplays(platform, { ...shared, ...subscriptions }, pace),
-    recoveries: createEndpointRecoveryService({ ...shared, ...subscriptions, tenants }),
+    recoveries: new EndpointRecoveryService({ ...shared, ...subscriptions, tenants }),
   };
 }

@@ -1,10 +1,7 @@
 // The ends of tenants on the engine of entities, with the runner of commands and a worker started.
 import type { Client } from '@temporalio/client';
 import { createTenantErasureActivities } from '../../activities/tenant-erasure.ts';
-import {
-  createTenantErasureService,
-  type TenantErasureService,
-} from '../../src/operations/erasure/tenant-erasure.service.ts';
+import { TenantErasureService } from '../../src/operations/erasure/tenant-erasure.service.ts';
 import {
   createTenantHistories,
   type TenantHistories,
@@ -31,7 +28,7 @@ export async function createErasureEngine() {
     virtual: false,
     wire: (database) => {
       const rooms = createOperatorRooms(database);
-      return { rooms, tenantErasure: createTenantErasureService({ ...rooms, database, histories }) };
+      return { rooms, tenantErasure: new TenantErasureService({ ...rooms, database, histories }) };
     },
     activities: createTenantErasureActivities,
     describe:

@@ -7,7 +7,7 @@ import { createTemporalClient } from '../../src/platform/temporal/client.ts';
 import { deliveryWorkflowId } from '../../src/platform/temporal/names.ts';
 import { createDeliveryWorker } from '../../src/platform/temporal/worker.ts';
 import type { AttemptRequest, SendResult } from '../../src/webhooks/deliveries/attempt.ts';
-import { createDeliveryStarter } from '../../src/webhooks/relay/delivery-workflow.client.ts';
+import { DeliveryStarter } from '../../src/webhooks/relay/delivery-workflow.client.ts';
 import { installTestRuntime } from '../setup/temporal-runtime.ts';
 import { workflowBundle } from '../setup/workflow-bundle.ts';
 
@@ -49,7 +49,7 @@ describe('a delivery whose history grows long', () => {
       workflows: await workflowBundle(),
     });
     const running = worker.run();
-    const starter = createDeliveryStarter({ client, taskQueues });
+    const starter = new DeliveryStarter({ client, taskQueues });
     await starter.start({
       deliveryId,
       generation: 0,

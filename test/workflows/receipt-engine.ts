@@ -3,10 +3,10 @@
 import { createAccessReceiptActivities } from '../../activities/access-receipt.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { newId } from '../../src/platform/database/ids.ts';
-import { createWorkflowCommandService } from '../../src/platform/temporal/workflow-command.service.ts';
+import { WorkflowCommandService } from '../../src/platform/temporal/workflow-command.service.ts';
 import { wireRecords } from '../../src/webhooks/intake/wire.ts';
-import { createReceiptService } from '../../src/webhooks/receipts/receipt.service.ts';
-import { createReceiptOpening } from '../../src/webhooks/receipts/receipt-opening.service.ts';
+import { ReceiptService } from '../../src/webhooks/receipts/receipt.service.ts';
+import { ReceiptOpening } from '../../src/webhooks/receipts/receipt-opening.service.ts';
 import type { AccessReceiptResult, AccessReceiptState } from '../../workflows/access-receipt.ts';
 import { createTestPlatform } from '../setup/platform.ts';
 import { createTenantContext, insertSubscription } from '../webhooks/intake/fixture.ts';
@@ -17,9 +17,9 @@ export type ReceiptEngine = Awaited<ReturnType<typeof createReceiptEngine>>;
 
 function wire(database: Database) {
   const platform = createTestPlatform(database);
-  const commands = createWorkflowCommandService();
-  const records = wireRecords(platform, { receipts: createReceiptOpening({ commands }) });
-  return { records, receipts: createReceiptService({ database, records, accessTokenLifetime: 300 }) };
+  const commands = new WorkflowCommandService();
+  const records = wireRecords(platform, { receipts: new ReceiptOpening({ commands }) });
+  return { records, receipts: new ReceiptService({ database, records, accessTokenLifetime: 300 }) };
 }
 
 /** @param options.virtual gives the database a clock that a test can advance */

@@ -1,15 +1,17 @@
 // A worker of retention in a new namespace, where no other schedule has its name.
 import { createRetentionActivities } from '../../activities/retention.ts';
 import { wireRetention } from '../../src/app/wiring/retention.ts';
-import type { RetentionService } from '../../src/operations/retention/retention.service.ts';
 import { RETENTION_SCHEDULE } from '../../src/platform/temporal/names.ts';
 import { type DeliveryEngine, eventually } from './delivery-engine.ts';
 import { connectTestWorkers } from './test-workers.ts';
 
+/** The service as the activities use it. */
+export type RetentionSteps = Parameters<typeof createRetentionActivities>[0]['retention'];
+
 /** @param change what the test replaces of the service */
 export async function startRetentionWorker(
   engine: DeliveryEngine,
-  change: (service: RetentionService) => RetentionService = (service) => service,
+  change: (service: RetentionSteps) => RetentionSteps = (service) => service,
 ) {
   const workers = await connectTestWorkers({ namespace: { own: 'retention' } });
   const { client } = workers;

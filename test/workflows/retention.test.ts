@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { RETENTION_SCHEDULE } from '../../src/platform/temporal/names.ts';
 import { ensureSchedules } from '../../src/platform/temporal/schedules.ts';
-import { createDeliveryExpiryService } from '../../src/webhooks/deliveries/delivery-expiry.service.ts';
+import { DeliveryExpiryService } from '../../src/webhooks/deliveries/delivery-expiry.service.ts';
 import type { RetentionState } from '../../workflows/retention.ts';
 import { OLD_ROWS } from '../operations/retention/old-rows.ts';
 import { createEngine, eventually } from './delivery-engine.ts';
@@ -104,7 +104,7 @@ describe('a delivery that became too old', () => {
     engine.receiver.answer(failing.path, () => ({ status: 500 }));
     const [waiting = ''] = await engine.publish(failing.id);
     await engine.failedOnce(waiting);
-    const expiry = createDeliveryExpiryService({
+    const expiry = new DeliveryExpiryService({
       database: engine.database,
       records: engine.records,
       onWork: engine.notifier.poke,

@@ -1,25 +1,25 @@
 // Wires an API process: the services that only it has, and the routes of its interface.
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { createAccessRecordService } from '../../audit/access-record.service.ts';
-import { createAuditProofService } from '../../audit/audit-proof.service.ts';
-import { createAuditReadingService } from '../../audit/audit-reading.service.ts';
+import { AccessRecordService } from '../../audit/access-record.service.ts';
+import { AuditProofService } from '../../audit/audit-proof.service.ts';
+import { AuditReadingService } from '../../audit/audit-reading.service.ts';
 import { wireAuthenticationFailures, wireChallenges } from '../../authentication/challenges/wire.ts';
-import { createConsoleSessionService } from '../../authentication/console/session.service.ts';
-import { createDpopService } from '../../authentication/dpop/dpop.service.ts';
-import { createTokenExchangeService } from '../../authentication/token-exchange/token-exchange.service.ts';
+import { ConsoleSessionService } from '../../authentication/console/session.service.ts';
+import { DpopService } from '../../authentication/dpop/dpop.service.ts';
+import { TokenExchangeService } from '../../authentication/token-exchange/token-exchange.service.ts';
 import { authorize } from '../../authentication/tokens/bearer.routes.ts';
-import { createIntrospectionService } from '../../authentication/tokens/introspection.service.ts';
-import { createUserinfoService } from '../../authentication/tokens/userinfo.service.ts';
+import { IntrospectionService } from '../../authentication/tokens/introspection.service.ts';
+import { UserinfoService } from '../../authentication/tokens/userinfo.service.ts';
 import { wireClients, wireTokenEndpoint } from '../../authentication/tokens/wire.ts';
 import { wireTrustedIssuers } from '../../authentication/trusted-issuers/wire.ts';
-import { createUserForgettingService } from '../../authentication/users/user-forgetting.service.ts';
+import { UserForgettingService } from '../../authentication/users/user-forgetting.service.ts';
 import { wireWorkloadIssuers } from '../../authentication/workload-issuers/wire.ts';
 import { describeWebhooks } from '../../events/event-contract.ts';
-import { createSelfService } from '../../identity/agents/self.service.ts';
-import { createAnchorService } from '../../identity/anchors/anchor.service.ts';
-import { createAnchorProgressService } from '../../identity/anchors/anchor-progress.service.ts';
-import { createApplicationService } from '../../identity/applications/application.service.ts';
+import { SelfService } from '../../identity/agents/self.service.ts';
+import { AnchorService } from '../../identity/anchors/anchor.service.ts';
+import { AnchorProgressService } from '../../identity/anchors/anchor-progress.service.ts';
+import { ApplicationService } from '../../identity/applications/application.service.ts';
 import { TOKEN_EXCHANGE_GRANT } from '../../identity/applications/application.ts';
 import { wireEnrollments } from '../../identity/enrollments/wire.ts';
 import { loadConfig } from '../../platform/config.ts';
@@ -31,13 +31,13 @@ import { type Limits, wireLimits } from '../../platform/http/wire.ts';
 import { createLogger } from '../../platform/logger.ts';
 import type { Objective } from '../../platform/metrics/objectives.ts';
 import { openPlatform, type Platform } from '../../platform/platform.ts';
-import { createAccountReadingService } from '../../webhooks/accounts/account-reading.service.ts';
-import { createHourReadingService } from '../../webhooks/accounts/hour-count.service.ts';
+import { AccountReadingService } from '../../webhooks/accounts/account-reading.service.ts';
+import { HourReadingService } from '../../webhooks/accounts/hour-count.service.ts';
 import { wireEventWaiters, wirePublishing } from '../../webhooks/intake/wire.ts';
 import { wireDirectAttempts } from '../../webhooks/relay/wire-api.ts';
-import { createStandingService } from '../../webhooks/standing/standing.service.ts';
-import { createStreamService } from '../../webhooks/streams/stream.service.ts';
-import { createStreamPollService } from '../../webhooks/streams/stream-poll.service.ts';
+import { StandingService } from '../../webhooks/standing/standing.service.ts';
+import { StreamService } from '../../webhooks/streams/stream.service.ts';
+import { StreamPollService } from '../../webhooks/streams/stream-poll.service.ts';
 import { findConsolePages, findReferencePages, listGuides } from '../pages/built-pages.ts';
 import { wireCore } from './core.ts';
 import { ROUTES } from './routes.ts';
@@ -70,17 +70,17 @@ export function wireApi(platform: Platform) {
     ...publishing,
     ...authentication,
     workflows: config.temporal,
-    accounts: createAccountReadingService({ database }),
-    hours: createHourReadingService({ database }),
-    standing: createStandingService({ database }),
-    streams: createStreamService({ ...core, admittedNetworks }),
-    polls: createStreamPollService({ ...core, waiters }),
-    anchors: createAnchorService({ ...core, progress: createAnchorProgressService(core) }),
+    accounts: new AccountReadingService({ database }),
+    hours: new HourReadingService({ database }),
+    standing: new StandingService({ database }),
+    streams: new StreamService({ ...core, admittedNetworks }),
+    polls: new StreamPollService({ ...core, waiters }),
+    anchors: new AnchorService({ ...core, progress: new AnchorProgressService(core) }),
     enrollments: wireEnrollments(platform, { ...core, limits }),
-    self: createSelfService(core),
-    forgetting: createUserForgettingService({ ...core, tokens: core.revocations }),
-    auditLogs: createAuditReadingService(authentication),
-    auditProofs: createAuditProofService(authentication),
+    self: new SelfService(core),
+    forgetting: new UserForgettingService({ ...core, tokens: core.revocations }),
+    auditLogs: new AuditReadingService(authentication),
+    auditProofs: new AuditProofService(authentication),
   };
   const routes: Route[] = ROUTES.flatMap((create) => create(services));
   return {
@@ -107,10 +107,10 @@ function wireAuthentication(platform: Platform, core: ReturnType<typeof wireCore
   const { config, database, clock } = platform;
   const { masterKeys, accessTokenLifetime, rateLimit } = config;
   const { now } = clock;
-  const accesses = createAccessRecordService(platform);
-  const dpop = createDpopService({ database, masterKeys, now });
+  const accesses = new AccessRecordService(platform);
+  const dpop = new DpopService({ database, masterKeys, now });
   const failures = wireAuthenticationFailures(platform, { ...core, limits });
-  const applications = createApplicationService({ ...core, tokens: core.revocations });
+  const applications = new ApplicationService({ ...core, tokens: core.revocations });
   const clients = wireClients(platform, { ...core, applications, limits });
   const trustedIssuers = wireTrustedIssuers(platform, core);
   const workloads = wireWorkloadIssuers(platform, { ...core, ...trustedIssuers, limits });
@@ -124,15 +124,15 @@ function wireAuthentication(platform: Platform, core: ReturnType<typeof wireCore
     dpop,
     failures,
   };
-  const exchange = createTokenExchangeService({ ...services, accessTokenLifetime, now });
+  const exchange = new TokenExchangeService({ ...services, accessTokenLifetime, now });
   const grants = [[TOKEN_EXCHANGE_GRANT, exchange.grant] as const, workloads.workloadGrant];
   return {
     ...services,
     tokenEndpoint: wireTokenEndpoint(platform, { ...services, grants }),
-    introspection: createIntrospectionService(services),
-    userinfo: createUserinfoService(services),
+    introspection: new IntrospectionService(services),
+    userinfo: new UserinfoService(services),
     challenges: wireChallenges(platform, services),
-    sessions: createConsoleSessionService({
+    sessions: new ConsoleSessionService({
       ...services,
       failures: limits.limitFailures('console', rateLimit.clientFailures),
     }),

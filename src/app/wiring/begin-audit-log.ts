@@ -1,6 +1,6 @@
 // The last step of `migrate`: signs the beginning of the audit log, which only a holder of the audit key can do.
 import type { Logger } from 'pino';
-import { createAuditBeginning } from '../../audit/beginning.service.ts';
+import { AuditBeginning } from '../../audit/beginning.service.ts';
 import { any } from '../../identity/tenants/tenant.store.ts';
 import type { Config } from '../../platform/config.ts';
 import { openPlatform } from '../../platform/platform.ts';
@@ -17,7 +17,7 @@ export async function beginAuditLog(config: Config, logger: Logger): Promise<voi
   const platform = openPlatform(config, { logger, name: 'migrate' });
   const { database } = platform;
   try {
-    const report = await createAuditBeginning({
+    const report = await new AuditBeginning({
       database,
       auditKeys: config.auditKeys,
       tenants: { any },

@@ -1,13 +1,13 @@
 // Wires `countersign doctor`: its checks, the expected workflows of each room, and the mends.
 import { findOldestOpen } from '../../audit/open-transaction.store.ts';
-import { createExpiryService } from '../../authentication/challenges/challenge-expiry.service.ts';
+import { ExpiryService } from '../../authentication/challenges/challenge-expiry.service.ts';
 import * as delegationStore from '../../authentication/delegations/delegation-expiry.store.ts';
 import * as issuerKeyStore from '../../authentication/issuer/key-schedule.store.ts';
 import { wireIssuerInspection } from '../../authentication/trusted-issuers/wire.ts';
 import * as anchorStore from '../../identity/anchors/anchor-check.store.ts';
 import * as rotationStore from '../../identity/keys/rotation.store.ts';
 import { createDeliveryWorkflowCheck } from '../../operations/doctor/delivery-workflows.check.ts';
-import { createDoctorService } from '../../operations/doctor/doctor.service.ts';
+import { DoctorService } from '../../operations/doctor/doctor.service.ts';
 import {
   createEntityWorkflowCheck,
   type ListExpected,
@@ -18,15 +18,15 @@ import { createIssuerKeysCheck } from '../../operations/doctor/issuer-keys.check
 import * as rows from '../../operations/doctor/rows.check.ts';
 import { createStuckWorkCheck } from '../../operations/doctor/stuck-work.check.ts';
 import * as tenantEndStore from '../../operations/erasure/tenant-end.store.ts';
-import { createSealedSecretService } from '../../operations/master-keys/sealed-secret.service.ts';
-import { createOperatorActService } from '../../operations/operators/operator-act.service.ts';
+import { SealedSecretService } from '../../operations/master-keys/sealed-secret.service.ts';
+import { OperatorActService } from '../../operations/operators/operator-act.service.ts';
 import type { Config } from '../../platform/config.ts';
 import { KEPT_DAYS } from '../../platform/database/kept-days.ts';
 import { SILENT } from '../../platform/logging.ts';
 import { openPlatform } from '../../platform/platform.ts';
 import { createLazyConnection, createTemporalClient } from '../../platform/temporal/client.ts';
 import type { EntityWorkflow } from '../../platform/temporal/names.ts';
-import { createWorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
+import { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import { createWorkflowInspector } from '../../platform/temporal/workflow-inspection.client.ts';
 import * as accountStore from '../../webhooks/accounts/account.store.ts';
 import * as endpointStore from '../../webhooks/endpoints/endpoint-recovery.store.ts';
@@ -58,12 +58,12 @@ export function wireExamination(config: Config) {
   const connection = createLazyConnection(temporal);
   const client = createTemporalClient(connection, temporal);
   const inspector = createWorkflowInspector({ client });
-  const commands = createWorkflowCommandService();
+  const commands = new WorkflowCommandService();
   const records = wireRecords(platform);
   const issuers = wireIssuerInspection(platform);
   const relay = wireRelayInspection(platform, { client });
-  const sealedSecrets = createSealedSecretService({ database, masterKeys, columns: SEALED_COLUMNS });
-  const challengeExpiry = createExpiryService({ database, records });
+  const sealedSecrets = new SealedSecretService({ database, masterKeys, columns: SEALED_COLUMNS });
+  const challengeExpiry = new ExpiryService({ database, records });
   const shared = { database, inspector, commands };
 
   let reached: Promise<void> | undefined;
@@ -82,19 +82,21 @@ export function wireExamination(config: Config) {
     ),
   ];
   return {
-    doctor: createDoctorService([
-      createStuckWorkCheck({ ...shared, ...relay }),
-      rows.createTransactionIdsCheck(database),
-      rows.createOpenTransactionCheck(() => findOldestOpen(database)),
-      rows.createArchiveCheck(database),
-      rows.createDatabaseRoleCheck(database),
-      rows.createChallengeExpiryCheck(challengeExpiry.findOverdue),
-      rows.createSealedSecretsCheck(sealedSecrets.listMissingKeys),
-      rows.createAccountsCheck(() => accountStore.sum(database, KEPT_DAYS + 1)),
-      ...ofTemporal.map(needing),
-      createIssuerKeysCheck(issuers),
-    ]),
-    acts: createOperatorActService({ database, records }),
+    doctor: new DoctorService({
+      checks: [
+        createStuckWorkCheck({ ...shared, ...relay }),
+        rows.createTransactionIdsCheck(database),
+        rows.createOpenTransactionCheck(() => findOldestOpen(database)),
+        rows.createArchiveCheck(database),
+        rows.createDatabaseRoleCheck(database),
+        rows.createChallengeExpiryCheck(challengeExpiry.findOverdue),
+        rows.createSealedSecretsCheck(sealedSecrets.listMissingKeys),
+        rows.createAccountsCheck(() => accountStore.sum(database, KEPT_DAYS + 1)),
+        ...ofTemporal.map(needing),
+        createIssuerKeysCheck(issuers),
+      ],
+    }),
+    acts: new OperatorActService({ database, records }),
     close: async () => {
       await connection.close();
       await issuers.close();

@@ -12,9 +12,9 @@ import * as tenants from '../../identity/tenants/tenant-retention.store.ts';
 import { boundsOf } from '../../identity/tenants/tenant-retention.ts';
 import { purge as purgeObjectives } from '../../operations/objectives/objective.store.ts';
 import {
-  createRetentionService,
   type Purge,
   type RetentionNeeds,
+  RetentionService,
 } from '../../operations/retention/retention.service.ts';
 import { ACCOUNT_DAYS } from '../../operations/retention/retention.ts';
 import { createTenantRetention } from '../../operations/retention/tenant-retention.service.ts';
@@ -22,10 +22,10 @@ import { KEPT_DAYS } from '../../platform/database/kept-days.ts';
 import { purge as purgeIdempotencyKeys } from '../../platform/http/idempotency.store.ts';
 import { purge as purgeRateLimits } from '../../platform/http/limit-counts.store.ts';
 import type { Platform } from '../../platform/platform.ts';
-import { createAccountService } from '../../webhooks/accounts/account.service.ts';
+import { AccountService } from '../../webhooks/accounts/account.service.ts';
 import * as accountStore from '../../webhooks/accounts/account.store.ts';
 import { purge as purgeHours } from '../../webhooks/accounts/hour.store.ts';
-import { createDeliveryExpiryService } from '../../webhooks/deliveries/delivery-expiry.service.ts';
+import { DeliveryExpiryService } from '../../webhooks/deliveries/delivery-expiry.service.ts';
 import * as deliveryStore from '../../webhooks/deliveries/delivery-expiry.store.ts';
 import { purgePublished } from '../../webhooks/intake/event.store.ts';
 import * as events from '../../webhooks/intake/event-removal.store.ts';
@@ -64,15 +64,15 @@ export function wireRetention(
     settings,
   }: { records: Pick<RecordService, 'prepare' | 'writeBatch'>; settings?: RetentionNeeds['settings'] },
 ) {
-  return createRetentionService({
+  return new RetentionService({
     database,
     settings,
-    accounts: createAccountService({
+    accounts: new AccountService({
       database,
       onDifference: (account) =>
         log.error({ event: 'accounts.difference', ...account }, 'deliveries are not accounted for'),
     }),
-    expiry: createDeliveryExpiryService({ database, records, onWork: notifier.poke }),
+    expiry: new DeliveryExpiryService({ database, records, onWork: notifier.poke }),
     purges: {
       ...PURGES,
       receipts: (queryable, limit) => receiptStore.purge(queryable, limit, config.retentionDays),

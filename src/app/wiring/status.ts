@@ -2,20 +2,20 @@
 import { measureSealer } from '../../audit/wire.ts';
 import * as objectiveStore from '../../operations/objectives/objective.store.ts';
 import * as actStore from '../../operations/operators/operator-act.store.ts';
-import { createStatusService } from '../../operations/status/status.service.ts';
+import { StatusService } from '../../operations/status/status.service.ts';
 import type { Config } from '../../platform/config.ts';
 import { KEPT_DAYS } from '../../platform/database/kept-days.ts';
 import { SILENT } from '../../platform/logging.ts';
 import { createReadings } from '../../platform/metrics/reading.ts';
 import { openPlatform } from '../../platform/platform.ts';
 import { askTemporal } from '../../platform/temporal/probe.client.ts';
-import { createWorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
+import { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import { VERSION } from '../../platform/version.ts';
 import * as accountStore from '../../webhooks/accounts/account.store.ts';
 import { measureAccounts } from '../../webhooks/accounts/wire.ts';
 import { measureBacklog } from '../../webhooks/backlog/wire.ts';
 import { wireEndpoints } from '../../webhooks/endpoints/wire.ts';
-import { createStandingService } from '../../webhooks/standing/standing.service.ts';
+import { StandingService } from '../../webhooks/standing/standing.service.ts';
 
 export function wireStanding(config: Config) {
   const platform = openPlatform(config, { logger: SILENT, name: 'status', limits: { connect: 15_000 } });
@@ -24,12 +24,12 @@ export function wireStanding(config: Config) {
   measureBacklog(platform, readings);
   measureSealer(platform, readings);
   measureAccounts(platform, readings, () => accountStore.sum(database, KEPT_DAYS + 1));
-  const { hostHolds } = wireEndpoints(platform, { commands: createWorkflowCommandService() });
-  const status = createStatusService({
+  const { hostHolds } = wireEndpoints(platform, { commands: new WorkflowCommandService() });
+  const status = new StatusService({
     database,
     registry,
     hosts: hostHolds,
-    standing: createStandingService({ database }),
+    standing: new StandingService({ database }),
     objectives: () => objectiveStore.sum(database),
     acts: { list: (limit) => actStore.list(database, limit) },
     probeTemporal: () => askTemporal(config.temporal),

@@ -3,12 +3,12 @@ import type { Client } from '@temporalio/client';
 import { createActivities } from '../../../activities/index.ts';
 import { withoutEnds } from '../../../activities/operator-refusal.ts';
 import { measureSealer, wireAuditSealer } from '../../audit/wire.ts';
-import { createExpiryService } from '../../authentication/challenges/challenge-expiry.service.ts';
+import { ExpiryService } from '../../authentication/challenges/challenge-expiry.service.ts';
 import { wireExpiryKeeper } from '../../authentication/challenges/wire-worker.ts';
-import { createDelegationAdoption } from '../../authentication/delegations/delegation-adoption.service.ts';
-import { createDelegationExpiryService } from '../../authentication/delegations/delegation-expiry.service.ts';
+import { DelegationAdoption } from '../../authentication/delegations/delegation-adoption.service.ts';
+import { DelegationExpiryService } from '../../authentication/delegations/delegation-expiry.service.ts';
 import * as delegationStore from '../../authentication/delegations/delegation-expiry.store.ts';
-import { createIssuerRotationService } from '../../authentication/issuer/issuer-rotation.service.ts';
+import { IssuerRotationService } from '../../authentication/issuer/issuer-rotation.service.ts';
 import * as issuerKeyStore from '../../authentication/issuer/key-schedule.store.ts';
 import * as anchorStore from '../../identity/anchors/anchor-check.store.ts';
 import { wireAnchorChecks } from '../../identity/anchors/wire.ts';
@@ -27,7 +27,7 @@ import type { Describe } from '../../platform/temporal/workflow-command.client.t
 import * as accountStore from '../../webhooks/accounts/account.store.ts';
 import { measureAccounts, wireHourCounter } from '../../webhooks/accounts/wire.ts';
 import { measureBacklog, wireWaitingCount } from '../../webhooks/backlog/wire.ts';
-import { createEndpointRecoveryService } from '../../webhooks/endpoints/endpoint-recovery.service.ts';
+import { EndpointRecoveryService } from '../../webhooks/endpoints/endpoint-recovery.service.ts';
 import { wireRelay } from '../../webhooks/relay/wire.ts';
 import * as secretStore from '../../webhooks/subscriptions/signing-secret.store.ts';
 import { wireCore } from './core.ts';
@@ -40,10 +40,10 @@ export function wireWorkerRooms(platform: Platform) {
   const core = wireCore(platform);
   const { rotationSteps, signingSecrets, bulkReplays, receipts } = core;
   const { anchorChecks, close: closeLooker } = wireAnchorChecks(platform, core);
-  const recovery = createEndpointRecoveryService(core);
-  const issuerRotation = createIssuerRotationService(core);
-  const delegationExpiry = createDelegationExpiryService(core);
-  const challengeExpiry = createExpiryService(core);
+  const recovery = new EndpointRecoveryService(core);
+  const issuerRotation = new IssuerRotationService(core);
+  const delegationExpiry = new DelegationExpiryService(core);
+  const challengeExpiry = new ExpiryService(core);
   const { tenantErasure, close: closeErasure } = wireErasure(platform, core);
   const own = { anchorChecks, recovery, issuerRotation, delegationExpiry, challengeExpiry, tenantErasure };
   const retention = wireRetention(platform, core);
@@ -80,7 +80,7 @@ export function wireWorkerLoops(platform: Platform, rooms: WorkerRooms, client: 
   return {
     sealer: wireAuditSealer(platform),
     hourCounter: wireHourCounter(platform),
-    adoption: createDelegationAdoption({
+    adoption: new DelegationAdoption({
       database,
       users,
       onFailure: (error) =>

@@ -5,9 +5,9 @@ import type { ChallengeService } from './challenge.service.ts';
 
 /** @param challenges the service whose answers are counted */
 export function countChallenges(
-  challenges: ChallengeService,
+  challenges: Pick<ChallengeService, 'issue' | 'verify'>,
   { registry }: { registry: Registry },
-): ChallengeService {
+): Pick<ChallengeService, 'issue' | 'verify'> {
   const requests = new Counter({
     name: 'countersign_challenge_requests_total',
     help: 'Requests for a challenge by outcome: "issued", or the error code.',

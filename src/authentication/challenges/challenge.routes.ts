@@ -63,7 +63,7 @@ export function createChallengeRoutes({
   challenges,
   dpop,
 }: {
-  challenges: ChallengeService;
+  challenges: Pick<ChallengeService, 'issue' | 'verify'>;
   dpop: Pick<DpopService, 'examineProof' | 'nonce'>;
 }): Route[] {
   return defineRoutes(COMMON, [

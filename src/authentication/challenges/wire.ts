@@ -1,14 +1,14 @@
 // Wires challenges: authentication, and the records of failures.
-import { createBruteForceService } from '../../audit/brute-force.service.ts';
+import { BruteForceService } from '../../audit/brute-force.service.ts';
 import type { FailureLimits } from '../../platform/http/wire.ts';
 import type { Platform } from '../../platform/platform.ts';
 import {
   type AuthenticationFailureNeeds,
-  createAuthenticationFailureService,
+  AuthenticationFailureService,
 } from './authentication-failure.service.ts';
 import { countChallenges } from './challenge.metrics.ts';
-import { type ChallengeNeeds, createChallengeService } from './challenge.service.ts';
-import { createRedemptionService, type RedemptionNeeds } from './redemption.service.ts';
+import { type ChallengeNeeds, ChallengeService } from './challenge.service.ts';
+import { type RedemptionNeeds, RedemptionService } from './redemption.service.ts';
 
 /** Wires the records of failed authentications. The refresh of tokens uses them too. */
 export function wireAuthenticationFailures(
@@ -16,11 +16,11 @@ export function wireAuthenticationFailures(
   { limits, records }: Pick<AuthenticationFailureNeeds, 'records'> & FailureLimits,
 ) {
   const limit = config.rateLimit.fingerprintFailures;
-  return createAuthenticationFailureService({
+  return new AuthenticationFailureService({
     records,
     database,
     limiter: limits.limitFailures('fingerprint', limit),
-    bruteForce: createBruteForceService({ database, limit }),
+    bruteForce: new BruteForceService({ database, limit }),
   });
 }
 
@@ -29,10 +29,10 @@ export function wireChallenges(
   rooms: Omit<ChallengeNeeds, 'database' | 'redemptions' | 'challengeLifetime' | 'now'> &
     Omit<RedemptionNeeds, 'database'>,
 ) {
-  const challenges = createChallengeService({
+  const challenges = new ChallengeService({
     ...rooms,
     database,
-    redemptions: createRedemptionService({ ...rooms, database }),
+    redemptions: new RedemptionService({ ...rooms, database }),
     challengeLifetime: config.challengeLifetime,
     now: clock.now,
   });

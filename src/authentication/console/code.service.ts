@@ -10,6 +10,7 @@ import { hashSecret, newSecret } from '../../platform/crypto/opaque-secret.node.
 import type { Database } from '../../platform/database/database.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
+import { Service } from '../../platform/service.ts';
 import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import * as store from './session.store.ts';
 
@@ -20,47 +21,39 @@ export type ConsoleLink = {
   readonly others: readonly ApplicationWithSecrets[];
 };
 
-export function createConsoleCodeService({
-  database,
-  records,
-  applications,
-}: {
+export class ConsoleCodeService extends Service<{
   database: Pick<Database, 'transaction'>;
   records: Pick<RecordService, 'write'>;
   applications: Pick<ApplicationService, 'list'>;
-}) {
-  return {
-    /**
-     * Makes a link that signs in once, within ten minutes.
-     * @param wanted id or name; by default the oldest application for the console, with which the tenant began
-     * @throws ServiceError `not_found` when the tenant has no such application, or none for the console;
-     * `invalid_request` when several have this name
-     */
-    makeLink: (context: RequestContext, wanted?: string): Promise<ConsoleLink> =>
-      database.transaction(context, async (unit) => {
-        const { tenant } = context;
-        const all = await applications.list(context);
-        const application = choose(tenant, all, wanted);
-        const code = newSecret();
-        await store.insertCode(unit, {
-          hash: hashSecret(code),
-          tenantId: tenant.id,
-          applicationId: application.id,
-        });
-        await records.write(unit, context, {
-          audit: [succeeded('console.link_made', { type: 'application', id: application.id })],
-        });
-        // Browsers send no fragment to servers, so the code is in no log of requests.
-        const others = all.filter((other) => other !== application && isFit(tenant, other));
-        return { url: `${tenant.baseUrl}/console#code=${code}`, application, others };
-      }),
+}> {
+  /**
+   * Makes a link that signs in once, within ten minutes.
+   * @param wanted id or name; by default the oldest application for the console, with which the tenant began
+   * @throws ServiceError `not_found` when the tenant has no such application, or none for the console;
+   * `invalid_request` when several have this name
+   */
+  makeLink = (context: RequestContext, wanted?: string): Promise<ConsoleLink> =>
+    this.needs.database.transaction(context, async (unit) => {
+      const { tenant } = context;
+      const all = await this.needs.applications.list(context);
+      const application = choose(tenant, all, wanted);
+      const code = newSecret();
+      await store.insertCode(unit, {
+        hash: hashSecret(code),
+        tenantId: tenant.id,
+        applicationId: application.id,
+      });
+      await this.needs.records.write(unit, context, {
+        audit: [succeeded('console.link_made', { type: 'application', id: application.id })],
+      });
+      // Browsers send no fragment to servers, so the code is in no log of requests.
+      const others = all.filter((other) => other !== application && isFit(tenant, other));
+      return { url: `${tenant.baseUrl}/console#code=${code}`, application, others };
+    });
 
-    /** Ends all links of all tenants, in the caller's transaction. @returns their number */
-    removeAll: (transaction: Transaction): Promise<number> => store.removeCodes(transaction),
-  };
+  /** Ends all links of all tenants, in the caller's transaction. @returns their number */
+  removeAll = (transaction: Transaction): Promise<number> => store.removeCodes(transaction);
 }
-
-export type ConsoleCodeService = ReturnType<typeof createConsoleCodeService>;
 
 /** @param all newest first */
 function choose(

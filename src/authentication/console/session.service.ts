@@ -10,7 +10,7 @@ import { newId } from '../../platform/database/ids.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import { untilUnchanged } from '../../platform/database/until-unchanged.ts';
 import { type FailureCounter, ServiceError } from '../../platform/errors/service-error.ts';
-import { bindUseCases } from '../../platform/use-cases.ts';
+import { Service } from '../../platform/service.ts';
 import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import { findNeedOfProof } from '../dpop/required-proof.ts';
 import type { AccessTokenGrant } from '../tokens/access-token.ts';
@@ -35,200 +35,180 @@ export type ConsoleSessionNeeds = {
   records: Pick<RecordService, 'write'>;
   applications: Pick<ApplicationService, 'findClient'>;
   clients: Pick<ClientAuthenticationService, 'authenticate'>;
+  /** Records the tokens of sessions, as those of the token endpoint. */
   clientRecords: Pick<ClientRecordService, 'success'>;
   tokens: Pick<TokenService, 'issueAccessToken'>;
   revocations: Pick<RevocationService, 'isRevoked' | 'endTokens'>;
+  /** Counts wrong codes by address. */
   failures: FailureCounter;
 };
 
-/**
- * @param failures counts wrong codes by address
- * @param clientRecords records the tokens of sessions, as those of the token endpoint
- */
-export function createConsoleSessionService(needs: ConsoleSessionNeeds) {
-  return bindUseCases(needs, { signIn, redeem, issueToken, signOut });
-}
+export class ConsoleSessionService extends Service<ConsoleSessionNeeds> {
+  /**
+   * Signs in with the credentials of an application. @returns the secret of the session's cookie
+   * @throws ServiceError as the token endpoint for wrong credentials; `policy_denied`, `unauthorized_client`
+   */
+  signIn = async (
+    context: RequestContext,
+    { clientId, clientSecret }: ClientCredentials,
+  ): Promise<string> => {
+    refuseProfile(context.tenant);
+    const pair = [clientId, clientSecret].map(encodeURIComponent).join(':');
+    const authorization = `Basic ${Buffer.from(pair).toString('base64')}`;
+    const client = await this.needs.clients.authenticate(context, { authorization, parameters: {} });
+    decide(context.tenant, client);
+    return this.needs.database.transaction(context, (unit) =>
+      this.#begin(unit, context, client, client.proof.credential ?? null),
+    );
+  };
 
-export type ConsoleSessionService = ReturnType<typeof createConsoleSessionService>;
+  /**
+   * Signs in with the code of a link, which is used up. @returns the secret of the session's cookie
+   * @throws ServiceError `invalid_grant`, `rate_limited`, `policy_denied`, `unauthorized_client`
+   */
+  redeem = async (context: RequestContext, code: string): Promise<string> => {
+    refuseProfile(context.tenant);
+    const tenantId = context.tenant.id;
+    const place = { tenantId, hash: hashSecret(code) };
+    const applicationId = await store.findCode(this.needs.database, place);
+    const client = applicationId && (await this.needs.applications.findClient(tenantId, applicationId));
+    if (!client) throw await this.#refuseCode(context);
+    decide(context.tenant, client);
+    const secret = await this.needs.database.transaction(context, async (unit) =>
+      (await store.takeCode(unit, place)) ? this.#begin(unit, context, client, null) : undefined,
+    );
+    if (secret === undefined) throw await this.#refuseCode(context);
+    return secret;
+  };
 
-/**
- * Signs in with the credentials of an application. @returns the secret of the session's cookie
- * @throws ServiceError as the token endpoint for wrong credentials; `policy_denied`, `unauthorized_client`
- */
-async function signIn(
-  needs: ConsoleSessionNeeds,
-  context: RequestContext,
-  { clientId, clientSecret }: ClientCredentials,
-): Promise<string> {
-  refuseProfile(context.tenant);
-  const pair = [clientId, clientSecret].map(encodeURIComponent).join(':');
-  const authorization = `Basic ${Buffer.from(pair).toString('base64')}`;
-  const client = await needs.clients.authenticate(context, { authorization, parameters: {} });
-  decide(context.tenant, client);
-  return needs.database.transaction(context, (unit) =>
-    begin(needs, unit, context, client, client.proof.credential ?? null),
-  );
-}
+  /**
+   * Issues a token of the session's application for the management API, and records its use.
+   * @param secret that of the cookie
+   * @throws ServiceError `invalid_token` without a live session; `policy_denied`, `unauthorized_client`
+   */
+  issueToken = (context: RequestContext, secret: string | undefined): Promise<ConsoleToken> =>
+    untilUnchanged(() => this.#tryToken(context, secret));
 
-/**
- * Signs in with the code of a link, which is used up. @returns the secret of the session's cookie
- * @throws ServiceError `invalid_grant`, `rate_limited`, `policy_denied`, `unauthorized_client`
- */
-async function redeem(needs: ConsoleSessionNeeds, context: RequestContext, code: string): Promise<string> {
-  refuseProfile(context.tenant);
-  const tenantId = context.tenant.id;
-  const place = { tenantId, hash: hashSecret(code) };
-  const applicationId = await store.findCode(needs.database, place);
-  const client = applicationId && (await needs.applications.findClient(tenantId, applicationId));
-  if (!client) throw await refuseCode(needs, context);
-  decide(context.tenant, client);
-  const secret = await needs.database.transaction(context, async (unit) =>
-    (await store.takeCode(unit, place)) ? begin(needs, unit, context, client, null) : undefined,
-  );
-  if (secret === undefined) throw await refuseCode(needs, context);
-  return secret;
-}
-
-/**
- * Issues a token of the session's application for the management API, and records its use.
- * @param secret that of the cookie
- * @throws ServiceError `invalid_token` without a live session; `policy_denied`, `unauthorized_client`
- */
-function issueToken(
-  needs: ConsoleSessionNeeds,
-  context: RequestContext,
-  secret: string | undefined,
-): Promise<ConsoleToken> {
-  return untilUnchanged(() => tryToken(needs, context, secret));
-}
-
-/** @returns undefined when the application or its agent has changed meanwhile */
-async function tryToken(
-  { database, applications, revocations, tokens, clientRecords }: ConsoleSessionNeeds,
-  context: RequestContext,
-  secret: string | undefined,
-): Promise<ConsoleToken | undefined> {
-  const { tenant } = context;
-  const place = { tenantId: tenant.id, hash: hashSecret(secret ?? '') };
-  const session = secret === undefined ? undefined : await store.find(database, place);
-  if (session === undefined || isOfBefore(tenant, session)) throw noSession();
-  const client = await applications.findClient(tenant.id, session.applicationId);
-  if (client === undefined || !holdsSecret(client, session.secretId)) throw noSession();
-  const grant = decide(tenant, client);
-  if (await revocations.isRevoked(asToken(tenant, session, grant))) throw noSession();
-  const issued = await tokens.issueAccessToken(tenant, grant);
-  if (!(await store.use(database, place, issued.tokenId))) throw noSession();
-  const proof = { method: 'console_session', credential: session.id, secretId: session.secretId } as const;
-  const isWritten = await clientRecords.success(
-    context,
-    { grant, issued },
-    { ...client, proof },
-    { waits: true },
-  );
-  return isWritten ? { ...issued, grant, client } : undefined;
-}
-
-/** Ends a session and its tokens, each with `auth.token.revoked`. Without one it does nothing. */
-async function signOut(
-  needs: ConsoleSessionNeeds,
-  context: RequestContext,
-  secret: string | undefined,
-): Promise<void> {
-  if (secret === undefined) return;
-  const { id: tenantId } = context.tenant;
-  const place = { tenantId, hash: hashSecret(secret) };
-  const session = await store.find(needs.database, place);
-  const client = session && (await needs.applications.findClient(tenantId, session.applicationId));
-  await needs.database.transaction(context, async (unit) => {
-    const ended = await store.remove(unit, place);
-    if (ended === undefined) return;
-    const { id, applicationId, tokenIds } = ended;
-    const cause = 'console.sign_out';
-    const facts = { sub: client?.agent?.id ?? applicationId, client_id: applicationId };
-    const tokens = tokenIds.map((token) => ({ id: token }));
-    await needs.revocations.endTokens(unit, tenantId, facts, tokens);
-    const events = tokenIds.map((token_id) => ({
-      type: 'auth.token.revoked',
-      data: { token_type: 'access_token', token_id, ...facts, revoked_by: applicationId, cause },
-    }));
-    await write(needs, unit, context, cause, applicationId, { session_id: id }, events);
-  });
-}
-
-/** Writes a session. @returns the secret of its cookie, which is stored nowhere */
-async function begin(
-  needs: ConsoleSessionNeeds,
-  unit: Transaction,
-  context: RequestContext,
-  { id: applicationId }: Client,
-  secretId: string | null,
-): Promise<string> {
-  const text = newSecret();
-  const id = newId();
-  await store.insert(unit, {
-    id,
-    hash: hashSecret(text),
-    tenantId: context.tenant.id,
-    applicationId,
-    secretId,
-  });
-  await write(needs, unit, context, 'console.sign_in', applicationId, {
-    session_id: id,
-    method: secretId === null ? 'code' : 'client_secret',
-    ...(secretId === null ? {} : { secret_id: secretId }),
-  });
-  return text;
-}
-
-function write(
-  { records }: ConsoleSessionNeeds,
-  unit: Transaction,
-  context: RequestContext,
-  action: string,
-  applicationId: string,
-  data: Readonly<Record<string, unknown>>,
-  events: readonly EmittedEvent[] = [],
-) {
-  return records.write(unit, context, {
-    events,
-    audit: [
-      {
-        action,
-        outcome: 'success',
-        actor: { kind: 'application', id: applicationId },
-        target: { type: 'application', id: applicationId },
-        data,
-      },
-    ],
-  });
-}
-
-/** Counts a wrong code and records it, until the limit is reached. @returns the error for the answer */
-async function refuseCode(
-  { failures, database, records }: ConsoleSessionNeeds,
-  context: RequestContext,
-): Promise<ServiceError> {
-  const { blocked } = await failures.failed(`${context.tenant.id}:${addressGroup(context.address)}`);
-  if (blocked !== undefined)
-    return new ServiceError('rate_limited', {
-      detail: 'Too many wrong codes from this address.',
-      ...blocked,
+  /** Ends a session and its tokens, each with `auth.token.revoked`. Without one it does nothing. */
+  signOut = async (context: RequestContext, secret: string | undefined): Promise<void> => {
+    if (secret === undefined) return;
+    const { id: tenantId } = context.tenant;
+    const place = { tenantId, hash: hashSecret(secret) };
+    const session = await store.find(this.needs.database, place);
+    const client = session && (await this.needs.applications.findClient(tenantId, session.applicationId));
+    await this.needs.database.transaction(context, async (unit) => {
+      const ended = await store.remove(unit, place);
+      if (ended === undefined) return;
+      const { id, applicationId, tokenIds } = ended;
+      const cause = 'console.sign_out';
+      const facts = { sub: client?.agent?.id ?? applicationId, client_id: applicationId };
+      const tokens = tokenIds.map((token) => ({ id: token }));
+      await this.needs.revocations.endTokens(unit, tenantId, facts, tokens);
+      const events = tokenIds.map((token_id) => ({
+        type: 'auth.token.revoked',
+        data: { token_type: 'access_token', token_id, ...facts, revoked_by: applicationId, cause },
+      }));
+      await this.#write(unit, context, cause, applicationId, { session_id: id }, events);
     });
-  await database.transaction(context, (unit) =>
-    records.write(unit, context, {
+  };
+
+  /** @returns undefined when the application or its agent has changed meanwhile */
+  #tryToken = async (
+    context: RequestContext,
+    secret: string | undefined,
+  ): Promise<ConsoleToken | undefined> => {
+    const { tenant } = context;
+    const place = { tenantId: tenant.id, hash: hashSecret(secret ?? '') };
+    const session = secret === undefined ? undefined : await store.find(this.needs.database, place);
+    if (session === undefined || isOfBefore(tenant, session)) throw noSession();
+    const client = await this.needs.applications.findClient(tenant.id, session.applicationId);
+    if (client === undefined || !holdsSecret(client, session.secretId)) throw noSession();
+    const grant = decide(tenant, client);
+    if (await this.needs.revocations.isRevoked(asToken(tenant, session, grant))) throw noSession();
+    const issued = await this.needs.tokens.issueAccessToken(tenant, grant);
+    if (!(await store.use(this.needs.database, place, issued.tokenId))) throw noSession();
+    const proof = { method: 'console_session', credential: session.id, secretId: session.secretId } as const;
+    const isWritten = await this.needs.clientRecords.success(
+      context,
+      { grant, issued },
+      { ...client, proof },
+      { waits: true },
+    );
+    return isWritten ? { ...issued, grant, client } : undefined;
+  };
+
+  /** Writes a session. @returns the secret of its cookie, which is stored nowhere */
+  #begin = async (
+    unit: Transaction,
+    context: RequestContext,
+    { id: applicationId }: Client,
+    secretId: string | null,
+  ): Promise<string> => {
+    const text = newSecret();
+    const id = newId();
+    await store.insert(unit, {
+      id,
+      hash: hashSecret(text),
+      tenantId: context.tenant.id,
+      applicationId,
+      secretId,
+    });
+    await this.#write(unit, context, 'console.sign_in', applicationId, {
+      session_id: id,
+      method: secretId === null ? 'code' : 'client_secret',
+      ...(secretId === null ? {} : { secret_id: secretId }),
+    });
+    return text;
+  };
+
+  #write = (
+    unit: Transaction,
+    context: RequestContext,
+    action: string,
+    applicationId: string,
+    data: Readonly<Record<string, unknown>>,
+    events: readonly EmittedEvent[] = [],
+  ) =>
+    this.needs.records.write(unit, context, {
+      events,
       audit: [
         {
-          action: 'console.sign_in',
-          outcome: 'failure',
-          reason: 'invalid_grant',
-          data: { method: 'code' },
+          action,
+          outcome: 'success',
+          actor: { kind: 'application', id: applicationId },
+          target: { type: 'application', id: applicationId },
+          data,
         },
       ],
-    }),
-  );
-  return new ServiceError('invalid_grant', {
-    detail: 'The link was used, has expired, or is of another tenant: make another by `countersign console`.',
-  });
+    });
+
+  /** Counts a wrong code and records it, until the limit is reached. @returns the error for the answer */
+  #refuseCode = async (context: RequestContext): Promise<ServiceError> => {
+    const { blocked } = await this.needs.failures.failed(
+      `${context.tenant.id}:${addressGroup(context.address)}`,
+    );
+    if (blocked !== undefined)
+      return new ServiceError('rate_limited', {
+        detail: 'Too many wrong codes from this address.',
+        ...blocked,
+      });
+    await this.needs.database.transaction(context, (unit) =>
+      this.needs.records.write(unit, context, {
+        audit: [
+          {
+            action: 'console.sign_in',
+            outcome: 'failure',
+            reason: 'invalid_grant',
+            data: { method: 'code' },
+          },
+        ],
+      }),
+    );
+    return new ServiceError('invalid_grant', {
+      detail:
+        'The link was used, has expired, or is of another tenant: make another by `countersign console`.',
+    });
+  };
 }
 
 /** @throws ServiceError `policy_denied` when a token of the application would be of no use to the console */

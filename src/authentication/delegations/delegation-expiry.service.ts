@@ -6,7 +6,7 @@ import type { TenantService } from '../../identity/tenants/tenant.service.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
-import { bindUseCases } from '../../platform/use-cases.ts';
+import { Service } from '../../platform/service.ts';
 import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import type { DelegationService } from './delegation.service.ts';
 import * as delegationStore from './delegation.store.ts';
@@ -40,68 +40,57 @@ export type DelegationExpiryNeeds = {
 };
 
 /** Source: Specification, "Anchor and delegation". */
-export function createDelegationExpiryService(needs: DelegationExpiryNeeds) {
-  return bindUseCases(needs, { look, describe, expire, revokeByOperator });
-}
+export class DelegationExpiryService extends Service<DelegationExpiryNeeds> {
+  /** Returns how the delegation stands, and when it ends. */
+  look = async (name: DelegationName): Promise<DelegationStanding> =>
+    standingOf(await store.read(this.needs.database, name));
 
-export type DelegationExpiryService = ReturnType<typeof createDelegationExpiryService>;
+  /** Describes a delegation for an operator: its scopes, its end and its agent, but not the user. */
+  describe = async (name: DelegationName): Promise<{ summary: string; agentId: string } | undefined> => {
+    const found = await store.read(this.needs.database, name);
+    if (found === undefined) return undefined;
+    const until = found.expiresAt.toISOString().slice(0, 16);
+    const scopes = found.scopes.join(' ').slice(0, LONGEST_SUMMARY);
+    return { summary: `${scopes} · until ${until}Z`, agentId: found.agentId };
+  };
 
-async function look({ database }: DelegationExpiryNeeds, name: DelegationName): Promise<DelegationStanding> {
-  return standingOf(await store.read(database, name));
-}
-
-/** Describes a delegation for an operator: its scopes, its end and its agent, but not the user. */
-async function describe(
-  { database }: DelegationExpiryNeeds,
-  name: DelegationName,
-): Promise<{ summary: string; agentId: string } | undefined> {
-  const found = await store.read(database, name);
-  if (found === undefined) return undefined;
-  const until = found.expiresAt.toISOString().slice(0, 16);
-  const scopes = found.scopes.join(' ').slice(0, LONGEST_SUMMARY);
-  return { summary: `${scopes} · until ${until}Z`, agentId: found.agentId };
-}
-
-/** Records that a delegation has expired, with an audit entry, if it has. @returns the state afterwards */
-async function expire(
-  { tenants, database, records }: DelegationExpiryNeeds,
-  name: DelegationName,
-): Promise<DelegationStanding> {
-  const tenant = await tenants.byId(name.tenantId);
-  if (tenant === undefined) return standingOf(undefined);
-  return database.transaction({}, async (transaction) => {
-    await delegationStore.lock(transaction, name.tenantId, name.id);
-    const found = await store.read(transaction, name);
-    if (found === undefined || decideDelegationStep(found).kind !== 'expire') return standingOf(found);
-    await store.markExpired(transaction, name.id);
-    await records.write(transaction, serviceContext(tenant, newId()), {
-      audit: [
-        succeeded(
-          'delegation.expired',
-          { type: 'delegation', id: name.id },
-          { agent_id: found.agentId, expires_at: found.expiresAt.toISOString() },
-        ),
-      ],
+  /** Records that a delegation has expired, with an audit entry, if it has. @returns the state afterwards */
+  expire = async (name: DelegationName): Promise<DelegationStanding> => {
+    const tenant = await this.needs.tenants.byId(name.tenantId);
+    if (tenant === undefined) return standingOf(undefined);
+    return this.needs.database.transaction({}, async (transaction) => {
+      await delegationStore.lock(transaction, name.tenantId, name.id);
+      const found = await store.read(transaction, name);
+      if (found === undefined || decideDelegationStep(found).kind !== 'expire') return standingOf(found);
+      await store.markExpired(transaction, name.id);
+      await this.needs.records.write(transaction, serviceContext(tenant, newId()), {
+        audit: [
+          succeeded(
+            'delegation.expired',
+            { type: 'delegation', id: name.id },
+            { agent_id: found.agentId, expires_at: found.expiresAt.toISOString() },
+          ),
+        ],
+      });
+      return standingOf(await store.read(transaction, name));
     });
-    return standingOf(await store.read(transaction, name));
-  });
-}
+  };
 
-/**
- * Revokes a delegation for an operator, who requested it through the delegation's workflow.
- * @param request `reason` is stored with the delegation and in the audit log
- * @throws ServiceError `not_found`, `conflict` for a delegation that is not active
- */
-async function revokeByOperator(
-  needs: DelegationExpiryNeeds,
-  name: DelegationName,
-  request: OperatorRequest = {},
-): Promise<DelegationStanding> {
-  const tenant = await needs.tenants.byId(name.tenantId);
-  if (tenant === undefined) throw new ServiceError('not_found', { detail: 'There is no such tenant.' });
-  const context = operatorContext(tenant, newId(), request);
-  await needs.delegations.revokeActive(context, name.id, request.reason || undefined);
-  return look(needs, name);
+  /**
+   * Revokes a delegation for an operator, who requested it through the delegation's workflow.
+   * @param request `reason` is stored with the delegation and in the audit log
+   * @throws ServiceError `not_found`, `conflict` for a delegation that is not active
+   */
+  revokeByOperator = async (
+    name: DelegationName,
+    request: OperatorRequest = {},
+  ): Promise<DelegationStanding> => {
+    const tenant = await this.needs.tenants.byId(name.tenantId);
+    if (tenant === undefined) throw new ServiceError('not_found', { detail: 'There is no such tenant.' });
+    const context = operatorContext(tenant, newId(), request);
+    await this.needs.delegations.revokeActive(context, name.id, request.reason || undefined);
+    return this.look(name);
+  };
 }
 
 function standingOf(found: DelegationCase | undefined): DelegationStanding {

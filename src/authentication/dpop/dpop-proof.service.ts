@@ -12,18 +12,17 @@ import type { ProofKey } from './proof-key.ts';
 const KEYS_KEPT = 10_000;
 
 /** Creates the verifier with its cache of keys. */
-export function createProofVerifier() {
-  const keys = createBoundedCache<KeyObject>({ limit: KEYS_KEPT });
-  return {
-    /**
-     * Verifies the signature synchronously in 0.1 to 0.2 ms. For a key that is not cached, it also checks the point.
-     * @throws ServiceError `invalid_dpop_proof` for a bad signature or an impossible key (RFC 9449 §4.3, check 6)
-     */
-    verify({ algorithm, key, signed, signature }: DpopProof): void {
-      const publicKey = keys.get(key.thumbprint, () => importKey(key));
-      if (!verifyJws({ algorithm, key: publicKey }, signed, signature))
-        throw invalidProof('The signature of the DPoP proof is not by the key in its jwk.');
-    },
+export class ProofVerifier {
+  readonly #keys = createBoundedCache<KeyObject>({ limit: KEYS_KEPT });
+
+  /**
+   * Verifies the signature synchronously in 0.1 to 0.2 ms. For a key that is not cached, it also checks the point.
+   * @throws ServiceError `invalid_dpop_proof` for a bad signature or an impossible key (RFC 9449 §4.3, check 6)
+   */
+  verify = ({ algorithm, key, signed, signature }: DpopProof): void => {
+    const publicKey = this.#keys.get(key.thumbprint, () => importKey(key));
+    if (!verifyJws({ algorithm, key: publicKey }, signed, signature))
+      throw invalidProof('The signature of the DPoP proof is not by the key in its jwk.');
   };
 }
 

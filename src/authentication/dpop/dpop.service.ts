@@ -6,9 +6,10 @@ import type { RequestContext, Tenant } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
 import type { Use } from '../../platform/database/used-once.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
+import { Service } from '../../platform/service.ts';
 import * as store from './dpop.store.ts';
 import { createDpopNonces } from './dpop-nonce.ts';
-import { createProofVerifier } from './dpop-proof.service.ts';
+import { ProofVerifier } from './dpop-proof.service.ts';
 import { checkProof, expiryOf, onlyProof, parseProof } from './dpop-proof.ts';
 import { invalidProof } from './invalid-proof.ts';
 
@@ -29,23 +30,61 @@ export type VerifiedProof = { readonly jkt: string; readonly nonce: string };
 export type ExaminedProof = VerifiedProof & { readonly consume: () => Promise<void> };
 
 /** Verifies DPoP proofs. @param now milliseconds since 1970 */
-export function createDpopService({
-  database,
-  masterKeys,
-  now = Date.now,
-}: {
+export class DpopService extends Service<{
   database: Pick<Database, 'query'>;
   masterKeys: readonly { readonly key: Uint8Array }[];
   now?: (() => number) | undefined;
-}) {
-  const isFirstUse = store.openUses(database);
-  const verifier = createProofVerifier();
-  const nonces = createDpopNonces({ masterKeys });
+}> {
+  readonly #now = this.needs.now ?? Date.now;
+  readonly #isFirstUse = store.openUses(this.needs.database);
+  readonly #verifier = new ProofVerifier();
+  readonly #nonces = createDpopNonces({ masterKeys: this.needs.masterKeys });
+
+  /**
+   * Verifies the proof of a request as `verifyProof` does, but leaves the check and record of its `jti` to `consume`,
+   * so that a request that other checks refuse leaves no row.
+   * @throws ServiceError as `verifyProof`, and so does `consume`, which records the use once, however often it is
+   *   called
+   */
+  examineProof = (context: Pick<RequestContext, 'tenant'>, use: ProofUse): ExaminedProof => {
+    const nonce = this.#nonces.issue(context.tenant.id, this.#now());
+    let used: Promise<void> | undefined;
+    try {
+      const examined = this.#examine(context, use);
+      const consumeOnce = () => {
+        used ??= this.#consume(examined.use).catch((error: unknown) => {
+          throw withNonce(error, nonce);
+        });
+        return used;
+      };
+      return { jkt: examined.jkt, nonce, consume: consumeOnce };
+    } catch (error) {
+      throw withNonce(error, nonce);
+    }
+  };
+
+  /**
+   * Verifies the proof of a request and records its use. One round trip, after all other checks. Order (RFC 9449
+   * §4.3): one header; length, form, `typ`, `alg`, `crit`, `jwk`, claims; `htm`, `htu`, `iat`; with a token, `ath`
+   * and its key; the signature; the nonce; the `jti`. `htu` is compared with the tenant's address and the path, not
+   * with the Host header.
+   * @throws ServiceError `invalid_dpop_proof`, `use_dpop_nonce`, `temporarily_unavailable`, each with the header
+   * `dpop-nonce`. The status is 400, as at the token endpoint. Routes that accept access tokens change it to 401 with
+   * a challenge.
+   */
+  verifyProof = async (context: Pick<RequestContext, 'tenant'>, use: ProofUse): Promise<VerifiedProof> => {
+    const { jkt, nonce, consume } = this.examineProof(context, use);
+    await consume();
+    return { jkt, nonce };
+  };
+
+  /** Returns the value of `DPoP-Nonce` for an answer without a verified proof. */
+  nonce = (tenant: Pick<Tenant, 'id'>): string => this.#nonces.issue(tenant.id, this.#now());
 
   /** Makes all checks but that of the `jti`. @returns what is recorded of the proof's use */
-  function examine({ tenant }: Pick<RequestContext, 'tenant'>, use: ProofUse) {
+  #examine = ({ tenant }: Pick<RequestContext, 'tenant'>, use: ProofUse) => {
     const { method, path, accessToken } = use;
-    const time = now();
+    const time = this.#now();
     const proof = parseProof(onlyProof(use.proofs));
     checkProof(proof, {
       method,
@@ -54,9 +93,9 @@ export function createDpopService({
       resumedAt: tenant.resumedAt,
       accessToken,
     });
-    verifier.verify(proof);
+    this.#verifier.verify(proof);
     const { claims, key } = proof;
-    if (claims.nonce === undefined || !nonces.isRecent(tenant.id, claims.nonce, time))
+    if (claims.nonce === undefined || !this.#nonces.isRecent(tenant.id, claims.nonce, time))
       throw new ServiceError('use_dpop_nonce', { detail: NONCE_WANTED });
     return {
       jkt: key.thumbprint,
@@ -66,60 +105,13 @@ export function createDpopService({
         expiresAt: expiryOf(claims),
       },
     };
-  }
+  };
 
-  async function consume(use: Use): Promise<void> {
-    if (!(await isFirstUse(use)))
+  #consume = async (use: Use): Promise<void> => {
+    if (!(await this.#isFirstUse(use)))
       throw invalidProof('The DPoP proof was used before; each request needs a proof of its own.');
-  }
-
-  /**
-   * Verifies the proof of a request as `verifyProof` does, but leaves the check and record of its `jti` to `consume`,
-   * so that a request that other checks refuse leaves no row.
-   * @throws ServiceError as `verifyProof`, and so does `consume`, which records the use once, however often it is
-   *   called
-   */
-  function examineProof(context: Pick<RequestContext, 'tenant'>, use: ProofUse): ExaminedProof {
-    const nonce = nonces.issue(context.tenant.id, now());
-    let used: Promise<void> | undefined;
-    try {
-      const examined = examine(context, use);
-      const consumeOnce = () => {
-        used ??= consume(examined.use).catch((error: unknown) => {
-          throw withNonce(error, nonce);
-        });
-        return used;
-      };
-      return { jkt: examined.jkt, nonce, consume: consumeOnce };
-    } catch (error) {
-      throw withNonce(error, nonce);
-    }
-  }
-
-  return {
-    examineProof,
-
-    /**
-     * Verifies the proof of a request and records its use. One round trip, after all other checks. Order (RFC 9449
-     * §4.3): one header; length, form, `typ`, `alg`, `crit`, `jwk`, claims; `htm`, `htu`, `iat`; with a token, `ath`
-     * and its key; the signature; the nonce; the `jti`. `htu` is compared with the tenant's address and the path, not
-     * with the Host header.
-     * @throws ServiceError `invalid_dpop_proof`, `use_dpop_nonce`, `temporarily_unavailable`, each with the header
-     * `dpop-nonce`. The status is 400, as at the token endpoint. Routes that accept access tokens change it to 401 with
-     * a challenge.
-     */
-    verifyProof: async (context: Pick<RequestContext, 'tenant'>, use: ProofUse): Promise<VerifiedProof> => {
-      const { jkt, nonce, consume } = examineProof(context, use);
-      await consume();
-      return { jkt, nonce };
-    },
-
-    /** Returns the value of `DPoP-Nonce` for an answer without a verified proof. */
-    nonce: (tenant: Pick<Tenant, 'id'>): string => nonces.issue(tenant.id, now()),
   };
 }
-
-export type DpopService = ReturnType<typeof createDpopService>;
 
 const NONCE_WANTED = 'The proof needs the nonce that the DPoP-Nonce header of this answer holds.';
 

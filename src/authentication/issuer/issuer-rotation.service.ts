@@ -9,7 +9,7 @@ import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
-import { bindUseCases } from '../../platform/use-cases.ts';
+import { Service } from '../../platform/service.ts';
 import type { IssuerKeyService } from './issuer-key.service.ts';
 import { eventKeyStore, issuerKeyStore, listExpectedWorkflows } from './key-schedule.store.ts';
 import {
@@ -46,63 +46,73 @@ export type IssuerRotationNeeds = {
   eventKeys: Pick<IssuerKeyService, KeySteps | 'revoke'>;
 };
 
-export function createIssuerRotationService(needs: IssuerRotationNeeds) {
-  return {
-    ...bindUseCases(needs, { describe, perform, rotateByOperator, revokeByOperator }),
-    listExpectedWorkflows,
-    /** Reads the state of a tenant's keys and the next step in one round trip. Changes nothing. */
-    look: (name: IssuerName): Promise<IssuerStanding> => look(needs.database, name),
+export class IssuerRotationService extends Service<IssuerRotationNeeds> {
+  /** Describes the keys for an operator by the tenant's slug. */
+  describe = async ({ tenantId }: IssuerName): Promise<{ summary: string } | undefined> => {
+    const tenant = await this.needs.tenants.byId(tenantId);
+    return tenant && { summary: `issuer keys of ${tenant.slug}` };
   };
-}
 
-export type IssuerRotationService = ReturnType<typeof createIssuerRotationService>;
+  /**
+   * Performs a step if it is due, in one transaction. `publish` creates the next key. `retire` destroys the private
+   * halves of keys that no longer sign, and emits `admin.issuer.key.rotated`. `remove` deletes keys whose tokens have
+   * all expired.
+   * @returns the state afterwards
+   */
+  perform = async (name: IssuerName, due: DueStep): Promise<IssuerStanding> => {
+    const tenant = await this.needs.tenants.byId(name.tenantId);
+    if (tenant === undefined) return GONE;
+    return this.needs.database.transaction({}, async (transaction) => {
+      for (const keys of [this.needs.issuerKeys, this.needs.eventKeys])
+        await this.#performOf(keys, due, { tenant, transaction });
+      return look(transaction, name);
+    });
+  };
 
-/** Describes the keys for an operator by the tenant's slug. */
-async function describe(
-  { tenants }: IssuerRotationNeeds,
-  { tenantId }: IssuerName,
-): Promise<{ summary: string } | undefined> {
-  const tenant = await tenants.byId(tenantId);
-  return tenant && { summary: `issuer keys of ${tenant.slug}` };
-}
+  /** Rotates the keys for an operator, through the tenant's workflow. @throws ServiceError `not_found` (tenant) */
+  rotateByOperator = async (name: IssuerName, { by, reason }: OperatorRequest): Promise<IssuerStanding> => {
+    await this.needs.issuerKeys.rotate(await this.#contextOf(name, by), { reason, by: 'workflow' });
+    return look(this.needs.database, name);
+  };
 
-/**
- * Performs a step if it is due, in one transaction. `publish` creates the next key. `retire` destroys the private
- * halves of keys that no longer sign, and emits `admin.issuer.key.rotated`. `remove` deletes keys whose tokens have
- * all expired.
- * @returns the state afterwards
- */
-async function perform(needs: IssuerRotationNeeds, name: IssuerName, due: DueStep): Promise<IssuerStanding> {
-  const tenant = await needs.tenants.byId(name.tenantId);
-  if (tenant === undefined) return GONE;
-  return needs.database.transaction({}, async (transaction) => {
-    for (const keys of [needs.issuerKeys, needs.eventKeys])
-      await performOf(needs, keys, due, { tenant, transaction });
-    return look(transaction, name);
-  });
-}
+  /** Revokes a key for an operator, through the tenant's workflow. @throws ServiceError `not_found` (tenant, key) */
+  revokeByOperator = async (
+    name: IssuerName,
+    kid: string,
+    { by, reason }: OperatorRequest & { readonly reason: string },
+  ): Promise<IssuerStanding> => {
+    const context = await this.#contextOf(name, by);
+    const keys = (await this.needs.issuerKeys.exists(context, kid))
+      ? this.needs.issuerKeys
+      : this.needs.eventKeys;
+    await keys.revoke(context, kid, { reason, by: 'workflow' });
+    return look(this.needs.database, name);
+  };
 
-/** Rotates the keys for an operator, through the tenant's workflow. @throws ServiceError `not_found` (tenant) */
-async function rotateByOperator(
-  needs: IssuerRotationNeeds,
-  name: IssuerName,
-  { by, reason }: OperatorRequest,
-): Promise<IssuerStanding> {
-  await needs.issuerKeys.rotate(await contextOf(needs, name, by), { reason, by: 'workflow' });
-  return look(needs.database, name);
-}
+  /** Lists the tenants whose workflow should be running. */
+  listExpectedWorkflows = listExpectedWorkflows;
 
-/** Revokes a key for an operator, through the tenant's workflow. @throws ServiceError `not_found` (tenant, key) */
-async function revokeByOperator(
-  needs: IssuerRotationNeeds,
-  name: IssuerName,
-  kid: string,
-  { by, reason }: OperatorRequest & { readonly reason: string },
-): Promise<IssuerStanding> {
-  const context = await contextOf(needs, name, by);
-  const keys = (await needs.issuerKeys.exists(context, kid)) ? needs.issuerKeys : needs.eventKeys;
-  await keys.revoke(context, kid, { reason, by: 'workflow' });
-  return look(needs.database, name);
+  /** Reads the state of a tenant's keys and the next step in one round trip. Changes nothing. */
+  look = (name: IssuerName): Promise<IssuerStanding> => look(this.needs.database, name);
+
+  /** Performs a step of the keys of one purpose if it is due. */
+  #performOf = async (
+    keys: Pick<IssuerKeyService, KeySteps>,
+    due: DueStep,
+    { tenant, transaction }: { tenant: Tenant; transaction: Transaction },
+  ): Promise<void> => {
+    const schedule = await keys.lock(transaction, tenant);
+    if (keys === this.needs.eventKeys && !hasKeys(schedule)) return;
+    if (decideStep(schedule).kind !== due) return;
+    const steps = { publish: keys.publishNext, retire: keys.retire, remove: keys.remove };
+    await steps[due](transaction, { ...serviceContext(tenant, newId()), tenant }, schedule);
+  };
+
+  #contextOf = async ({ tenantId }: IssuerName, by: string | undefined) => {
+    const tenant = await this.needs.tenants.byId(tenantId);
+    if (tenant === undefined) throw new ServiceError('not_found', { detail: 'There is no such tenant.' });
+    return operatorContext(tenant, newId(), { by });
+  };
 }
 
 async function look(queryable: Queryable, { tenantId }: IssuerName): Promise<IssuerStanding> {
@@ -111,26 +121,6 @@ async function look(queryable: Queryable, { tenantId }: IssuerName): Promise<Iss
   const events = await eventKeyStore.read(queryable, tenantId);
   const steps = [schedule, ...(events !== undefined && hasKeys(events) ? [events] : [])].map(decideStep);
   return standingOf(schedule, soonestOf(steps) ?? decideStep(schedule));
-}
-
-/** Performs a step of the keys of one purpose if it is due. */
-async function performOf(
-  { eventKeys }: IssuerRotationNeeds,
-  keys: Pick<IssuerKeyService, KeySteps>,
-  due: DueStep,
-  { tenant, transaction }: { tenant: Tenant; transaction: Transaction },
-): Promise<void> {
-  const schedule = await keys.lock(transaction, tenant);
-  if (keys === eventKeys && !hasKeys(schedule)) return;
-  if (decideStep(schedule).kind !== due) return;
-  const steps = { publish: keys.publishNext, retire: keys.retire, remove: keys.remove };
-  await steps[due](transaction, { ...serviceContext(tenant, newId()), tenant }, schedule);
-}
-
-async function contextOf({ tenants }: IssuerRotationNeeds, { tenantId }: IssuerName, by: string | undefined) {
-  const tenant = await tenants.byId(tenantId);
-  if (tenant === undefined) throw new ServiceError('not_found', { detail: 'There is no such tenant.' });
-  return operatorContext(tenant, newId(), { by });
 }
 
 const GONE: IssuerStanding = {

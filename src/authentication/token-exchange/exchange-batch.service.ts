@@ -1,6 +1,7 @@
 // Issues and records delegated tokens: those of concurrent requests in one transaction, in which the database says of
 // each whether its delegation and its sources still hold.
 // docs/decisions/0008-token-exchange.md
+
 import type { JsonObject } from '../../events/event.ts';
 import type { Client } from '../../identity/applications/application.service.ts';
 import { actorsOf } from '../../platform/act.ts';
@@ -11,6 +12,7 @@ import type { Database } from '../../platform/database/database.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { parseScope } from '../../platform/scopes.ts';
+import { Service } from '../../platform/service.ts';
 import type { Happening, PreparedRecords, RecordService } from '../../webhooks/intake/record.service.ts';
 import type { DelegationService } from '../delegations/delegation.service.ts';
 import { type DelegationCandidate, judgeDelegation } from '../delegations/delegation.ts';
@@ -56,6 +58,7 @@ export type ExchangeBatchNeeds = {
   revocations: Pick<RevocationService, 'findRevoked'>;
   records: Pick<RecordService, 'prepare' | 'writeBatch'>;
   users: Pick<UserService, 'open'>;
+  /** Seconds @param now milliseconds since 1970. */
   accessTokenLifetime: number;
   now: () => number;
 };
@@ -75,64 +78,125 @@ type Pending = VerifiedExchange & { readonly sought: ReturnType<typeof seekDeleg
  */
 type Outcome = Made | ServiceError | 'changed' | undefined;
 
-/** @param accessTokenLifetime seconds @param now milliseconds since 1970 */
-export function createExchangeBatches(needs: ExchangeBatchNeeds) {
-  const together = createCoalescer<Pending, Outcome>({
+export class ExchangeBatches extends Service<ExchangeBatchNeeds> {
+  readonly #together = createCoalescer<Pending, Outcome>({
     limits: { rows: MOST },
     laneOf: ({ context: { tenant } }) => (tenant.fansOut ? tenant.id : undefined),
-    run: (batch) => needs.database.transaction({}, (unit) => recordBatch(needs, unit, batch, 'skipping')),
+    run: (batch) => this.needs.database.transaction({}, (unit) => this.#recordBatch(unit, batch, 'skipping')),
   });
 
-  return {
-    /**
-     * Issues the token of an exchange and records it, unless one of its sources has ended. One that meets a change of
-     * its delegation, its agent or its client waits for the change, without the others.
-     * @returns undefined when the client has changed since it was read
-     * @throws ServiceError as `judgeDelegation`, `checkProofGiven` and the limits of a token; `invalid_request` when a
-     * source was revoked; `temporarily_unavailable`
-     */
-    exchange: async (asked: VerifiedExchange): Promise<Exchanged | undefined> => {
-      const pending = { ...asked, sought: seekDelegation(asked) };
-      const outcome = (await together.add(pending)) ?? (await recordAlone(needs, pending));
-      if (outcome instanceof ServiceError) throw outcome;
-      return outcome === 'changed' ? undefined : outcome;
-    },
+  /**
+   * Issues the token of an exchange and records it, unless one of its sources has ended. One that meets a change of
+   * its delegation, its agent or its client waits for the change, without the others.
+   * @returns undefined when the client has changed since it was read
+   * @throws ServiceError as `judgeDelegation`, `checkProofGiven` and the limits of a token; `invalid_request` when a
+   * source was revoked; `temporarily_unavailable`
+   */
+  exchange = async (asked: VerifiedExchange): Promise<Exchanged | undefined> => {
+    const pending = { ...asked, sought: seekDelegation(asked) };
+    const outcome = (await this.#together.add(pending)) ?? (await this.#recordAlone(pending));
+    if (outcome instanceof ServiceError) throw outcome;
+    return outcome === 'changed' ? undefined : outcome;
   };
-}
 
-async function recordAlone(needs: ExchangeBatchNeeds, pending: Pending): Promise<NonNullable<Outcome>> {
-  const [outcome] = await needs.database.transaction({ tenant: pending.context.tenant }, (unit) =>
-    recordBatch(needs, unit, [pending], 'waiting'),
-  );
-  if (outcome === undefined) throw new Error('an exchange has no outcome');
-  return outcome;
-}
+  #recordAlone = async (pending: Pending): Promise<NonNullable<Outcome>> => {
+    const [outcome] = await this.needs.database.transaction({ tenant: pending.context.tenant }, (unit) =>
+      this.#recordBatch(unit, [pending], 'waiting'),
+    );
+    if (outcome === undefined) throw new Error('an exchange has no outcome');
+    return outcome;
+  };
 
-/** Locks the delegations, decides and signs, reads the revocations of all tokens, and records what holds. */
-async function recordBatch(
-  needs: ExchangeBatchNeeds,
-  unit: Transaction,
-  batch: readonly Pending[],
-  mode: 'skipping' | 'waiting',
-): Promise<Outcome[]> {
-  const sought = batch.map((one) => one.sought);
-  const found = await needs.delegations.findForExchanges(unit, sought, mode);
-  const made = batch.map((asked, n): Outcome => {
-    if (found[n] === undefined && mode === 'skipping') return undefined;
-    return found[n]?.isOfClient === false ? 'changed' : attempt(() => make(needs, asked, found[n]));
-  });
-  const sources = batch.map(({ actor, subject }, n): Sources => {
-    const one = made[n];
-    if (!isMade(one)) return [];
-    return subject.own === undefined ? [actor, one.claims] : [actor, subject.own, one.claims];
-  });
-  const revoked = await needs.revocations.findRevoked(unit, sources);
-  const outcomes = made.map((one, n) => (revoked[n] ? revokedSource() : one));
-  await needs.records.writeBatch(
-    unit,
-    outcomes.filter(isMade).map(({ prepared }) => prepared),
-  );
-  return outcomes;
+  /** Locks the delegations, decides and signs, reads the revocations of all tokens, and records what holds. */
+  #recordBatch = async (
+    unit: Transaction,
+    batch: readonly Pending[],
+    mode: 'skipping' | 'waiting',
+  ): Promise<Outcome[]> => {
+    const sought = batch.map((one) => one.sought);
+    const found = await this.needs.delegations.findForExchanges(unit, sought, mode);
+    const made = batch.map((asked, n): Outcome => {
+      if (found[n] === undefined && mode === 'skipping') return undefined;
+      return found[n]?.isOfClient === false ? 'changed' : attempt(() => this.#make(asked, found[n]));
+    });
+    const sources = batch.map(({ actor, subject }, n): Sources => {
+      const one = made[n];
+      if (!isMade(one)) return [];
+      return subject.own === undefined ? [actor, one.claims] : [actor, subject.own, one.claims];
+    });
+    const revoked = await this.needs.revocations.findRevoked(unit, sources);
+    const outcomes = made.map((one, n) => (revoked[n] ? revokedSource() : one));
+    await this.needs.records.writeBatch(
+      unit,
+      outcomes.filter(isMade).map(({ prepared }) => prepared),
+    );
+    return outcomes;
+  };
+
+  /** Called after the delegation is locked, because the lifetime of the token is counted from now. */
+  #make = (pending: Pending, candidate: DelegationCandidate | undefined): Made => {
+    const { context, key, client, issue, made } = pending;
+    const { delegation, agent, user } = judgeDelegation(candidate, pending.sought);
+    checkProofGiven(key, context.tenant, client, agent);
+    if (made?.grant.delegation?.delegation_id === delegation.id) return made;
+    const grant = this.#decide(pending, { delegation, agent, user });
+    const { claims, ...issued } = issue(grant);
+    if (issued.accessToken.length > LONGEST_TOKEN)
+      throw refuse('The token would be too large: the names in its chain of delegation are too long.');
+    const happening = describeIssued(pending, { grant, issued }, delegation.id);
+    const sealed = sealAddress(context, this.needs.users.open(user));
+    pending.made = { grant, issued, claims, prepared: this.needs.records.prepare(sealed, happening) };
+    return pending.made;
+  };
+
+  #decide = (
+    { context: { tenant }, client, request, actor, subject, key }: VerifiedExchange,
+    { delegation, agent, user }: Pick<DelegationCandidate, 'delegation' | 'agent' | 'user'>,
+  ): AccessTokenGrant => {
+    const issuedAt = Math.floor(this.needs.now() / 1000);
+    const { sub, act, delegated_subject } = buildDelegatedClaims(user.id, {
+      subject,
+      actor: { sub: agent.id, agent: { name: agent.name, capabilities: agent.capabilities } },
+      older: subject.act,
+    });
+    const parents = subject.own === undefined ? [actor] : [actor, subject.own];
+    const known = [sub, client.id, tenant.id, delegation.id, ...actorsOf(act).map((link) => link.sub)];
+    return {
+      sub,
+      clientId: client.id,
+      audience: chooseAudience(request.target, delegation.audience, {
+        usual: agent.audience ?? tenant.audience,
+        others: agent.audiences,
+      }),
+      scopes: boundScopes(request.scope, {
+        client: client.scopes,
+        subject: subject.scopes,
+        actor: scopesOf(actor),
+        delegation: delegation.scopes,
+        agent: agent.scopes,
+      }),
+      jkt: key?.jkt,
+      delegation: {
+        delegated_subject,
+        act,
+        delegation_id: delegation.id,
+        derived_from: deriveFrom(
+          parents.map((parent) => [parent.jti, ...principalsOf(parent)]),
+          known,
+        ),
+      },
+      period: {
+        issuedAt,
+        expiresAt: boundExpiry({
+          issuedAt,
+          lifetime: this.needs.accessTokenLifetime,
+          subject: subject.exp,
+          actor: actor.exp,
+          delegation: delegation.expiresAt.getTime() / 1000,
+        }),
+      },
+    };
+  };
 }
 
 const isMade = (one: Outcome): one is Made => typeof one === 'object' && !(one instanceof ServiceError);
@@ -146,72 +210,6 @@ function seekDelegation({ context, client, request, actor, subject }: VerifiedEx
     audience: request.target,
     links: ownLinks(subject.act),
     client,
-  };
-}
-
-/** Called after the delegation is locked, because the lifetime of the token is counted from now. */
-function make(needs: ExchangeBatchNeeds, pending: Pending, candidate: DelegationCandidate | undefined): Made {
-  const { context, key, client, issue, made } = pending;
-  const { delegation, agent, user } = judgeDelegation(candidate, pending.sought);
-  checkProofGiven(key, context.tenant, client, agent);
-  if (made?.grant.delegation?.delegation_id === delegation.id) return made;
-  const grant = decide(needs, pending, { delegation, agent, user });
-  const { claims, ...issued } = issue(grant);
-  if (issued.accessToken.length > LONGEST_TOKEN)
-    throw refuse('The token would be too large: the names in its chain of delegation are too long.');
-  const happening = describeIssued(pending, { grant, issued }, delegation.id);
-  const sealed = sealAddress(context, needs.users.open(user));
-  pending.made = { grant, issued, claims, prepared: needs.records.prepare(sealed, happening) };
-  return pending.made;
-}
-
-function decide(
-  { now, accessTokenLifetime }: ExchangeBatchNeeds,
-  { context: { tenant }, client, request, actor, subject, key }: VerifiedExchange,
-  { delegation, agent, user }: Pick<DelegationCandidate, 'delegation' | 'agent' | 'user'>,
-): AccessTokenGrant {
-  const issuedAt = Math.floor(now() / 1000);
-  const { sub, act, delegated_subject } = buildDelegatedClaims(user.id, {
-    subject,
-    actor: { sub: agent.id, agent: { name: agent.name, capabilities: agent.capabilities } },
-    older: subject.act,
-  });
-  const parents = subject.own === undefined ? [actor] : [actor, subject.own];
-  const known = [sub, client.id, tenant.id, delegation.id, ...actorsOf(act).map((link) => link.sub)];
-  return {
-    sub,
-    clientId: client.id,
-    audience: chooseAudience(request.target, delegation.audience, {
-      usual: agent.audience ?? tenant.audience,
-      others: agent.audiences,
-    }),
-    scopes: boundScopes(request.scope, {
-      client: client.scopes,
-      subject: subject.scopes,
-      actor: scopesOf(actor),
-      delegation: delegation.scopes,
-      agent: agent.scopes,
-    }),
-    jkt: key?.jkt,
-    delegation: {
-      delegated_subject,
-      act,
-      delegation_id: delegation.id,
-      derived_from: deriveFrom(
-        parents.map((parent) => [parent.jti, ...principalsOf(parent)]),
-        known,
-      ),
-    },
-    period: {
-      issuedAt,
-      expiresAt: boundExpiry({
-        issuedAt,
-        lifetime: accessTokenLifetime,
-        subject: subject.exp,
-        actor: actor.exp,
-        delegation: delegation.expiresAt.getTime() / 1000,
-      }),
-    },
   };
 }
 

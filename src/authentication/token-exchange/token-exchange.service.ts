@@ -7,7 +7,7 @@ import type { RequestContext } from '../../platform/context.ts';
 import { untilUnchanged } from '../../platform/database/until-unchanged.ts';
 import type { ErrorCode } from '../../platform/errors/catalogue.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
-import { bindUseCases } from '../../platform/use-cases.ts';
+import { Service } from '../../platform/service.ts';
 import type {
   AuthenticatedClient,
   ClientAuthenticationService,
@@ -17,8 +17,8 @@ import type { ClientRecordService } from '../tokens/client-record.service.ts';
 import type { TokenService } from '../tokens/token.service.ts';
 import { answerOf, type GrantRequest, type TokenAnswer } from '../tokens/token-answer.ts';
 import { checkLinkedAgent, checkPossession } from './exchange.ts';
-import { createExchangeBatches, type ExchangeBatchNeeds, METHOD } from './exchange-batch.service.ts';
-import { createExchangePartiesService, type ExchangePartiesNeeds } from './exchange-parties.service.ts';
+import { ExchangeBatches, type ExchangeBatchNeeds, METHOD } from './exchange-batch.service.ts';
+import { type ExchangePartiesNeeds, ExchangePartiesService } from './exchange-parties.service.ts';
 import { type ExchangeRequest, ISSUED_TOKEN_TYPE, readExchangeRequest } from './exchange-request.ts';
 
 /** Errors that are not recorded as failures, because the client should repeat the request. */
@@ -36,93 +36,77 @@ export type TokenExchangeNeeds = ExchangePartiesNeeds &
  * The token exchange grant (RFC 8693), with delegation only. Source: Specification, "Methods": token exchange.
  * @param accessTokenLifetime seconds @param now milliseconds since 1970
  */
-export function createTokenExchangeService(needs: TokenExchangeNeeds) {
-  const tools = prepareTokenExchange(needs);
-  return bindUseCases(tools, { grant });
-}
+export class TokenExchangeService extends Service<TokenExchangeNeeds> {
+  readonly #now = this.needs.now ?? Date.now;
+  readonly #parties = new ExchangePartiesService(this.needs);
+  readonly #batches = new ExchangeBatches({ ...this.needs, now: this.#now });
 
-type TokenExchangeTools = ReturnType<typeof prepareTokenExchange>;
-
-function prepareTokenExchange({ now = Date.now, ...needs }: TokenExchangeNeeds) {
-  return {
-    ...needs,
-    parties: createExchangePartiesService(needs),
-    batches: createExchangeBatches({ ...needs, now }),
+  /**
+   * Exchanges a subject token and an agent's token for a delegated token. Order of the checks: client, its right to
+   * this grant, parameters, actor token, subject token, proof of the actor's key; then in one transaction the
+   * delegation, its limits, and all revocations. Round trips: 1 to read the client, 1 for the issuer of a foreign
+   * token, 1 for a proof, 5 for the transaction, which concurrent requests share.
+   * @throws ServiceError `invalid_client`, `unauthorized_client`, `policy_denied` (an agent is suspended),
+   * `invalid_request` (parameters, and every fault of a token), `invalid_target`, `invalid_scope`, `invalid_grant`
+   * (no delegation, or a revoked one), `delegation_expired`, `invalid_dpop_proof`, `use_dpop_nonce`,
+   * `temporarily_unavailable` (keys of the user's issuer)
+   */
+  grant = async (context: RequestContext, request: GrantRequest): Promise<TokenAnswer> => {
+    const client = await this.needs.clients.authenticate(context, request);
+    await this.#recorded(context, client, () => checkGrantAllowed(client, TOKEN_EXCHANGE_GRANT));
+    const asked = readExchangeRequest(request.parameters);
+    return this.#recorded(context, client, () => this.#answer(context, client, asked, request.proveKey));
   };
-}
 
-/**
- * Exchanges a subject token and an agent's token for a delegated token. Order of the checks: client, its right to
- * this grant, parameters, actor token, subject token, proof of the actor's key; then in one transaction the
- * delegation, its limits, and all revocations. Round trips: 1 to read the client, 1 for the issuer of a foreign
- * token, 1 for a proof, 5 for the transaction, which concurrent requests share.
- * @throws ServiceError `invalid_client`, `unauthorized_client`, `policy_denied` (an agent is suspended),
- * `invalid_request` (parameters, and every fault of a token), `invalid_target`, `invalid_scope`, `invalid_grant`
- * (no delegation, or a revoked one), `delegation_expired`, `invalid_dpop_proof`, `use_dpop_nonce`,
- * `temporarily_unavailable` (keys of the user's issuer)
- */
-async function grant(
-  needs: TokenExchangeTools,
-  context: RequestContext,
-  request: GrantRequest,
-): Promise<TokenAnswer> {
-  const client = await needs.clients.authenticate(context, request);
-  await recorded(needs, context, client, () => checkGrantAllowed(client, TOKEN_EXCHANGE_GRANT));
-  const asked = readExchangeRequest(request.parameters);
-  return recorded(needs, context, client, () => answer(needs, context, client, asked, request.proveKey));
-}
+  #answer = async (
+    context: RequestContext,
+    client: AuthenticatedClient,
+    request: ExchangeRequest,
+    proveKey: GrantRequest['proveKey'],
+  ): Promise<TokenAnswer> => {
+    const { actor, subject } = await this.#parties.read(context, request);
+    checkLinkedAgent(client.agent, actor);
+    const key = await proveKey();
+    checkPossession(actor, key);
+    // Prepared before the transaction begins, because a transaction that waits for a second connection could block.
+    const issue = await this.needs.tokens.prepareAccessTokens(context.tenant);
+    const asked = { context, request, actor, subject, key, issue };
+    const exchanged = await untilUnchanged(async (isRepeated) =>
+      this.#batches.exchange({
+        ...asked,
+        client: isRepeated ? await this.#readAgain(context, client, actor) : client,
+      }),
+    );
+    return { ...answerOf(exchanged), issued_token_type: ISSUED_TOKEN_TYPE };
+  };
 
-async function answer(
-  needs: TokenExchangeTools,
-  context: RequestContext,
-  client: AuthenticatedClient,
-  request: ExchangeRequest,
-  proveKey: GrantRequest['proveKey'],
-): Promise<TokenAnswer> {
-  const { actor, subject } = await needs.parties.read(context, request);
-  checkLinkedAgent(client.agent, actor);
-  const key = await proveKey();
-  checkPossession(actor, key);
-  // Prepared before the transaction begins, because a transaction that waits for a second connection could block.
-  const issue = await needs.tokens.prepareAccessTokens(context.tenant);
-  const asked = { context, request, actor, subject, key, issue };
-  const exchanged = await untilUnchanged(async (isRepeated) =>
-    needs.batches.exchange({
-      ...asked,
-      client: isRepeated ? await readAgain(needs, context, client, actor) : client,
-    }),
-  );
-  return { ...answerOf(exchanged), issued_token_type: ISSUED_TOKEN_TYPE };
-}
+  /** Reads a client that has changed meanwhile, and makes its checks again. */
+  #readAgain = async (
+    context: RequestContext,
+    before: AuthenticatedClient,
+    actor: Parameters<typeof checkLinkedAgent>[1],
+  ): Promise<AuthenticatedClient> => {
+    const client = await this.needs.clients.confirm(context, before);
+    checkGrantAllowed(client, TOKEN_EXCHANGE_GRANT);
+    checkLinkedAgent(client.agent, actor);
+    return client;
+  };
 
-/** Reads a client that has changed meanwhile, and makes its checks again. */
-async function readAgain(
-  needs: TokenExchangeTools,
-  context: RequestContext,
-  before: AuthenticatedClient,
-  actor: Parameters<typeof checkLinkedAgent>[1],
-): Promise<AuthenticatedClient> {
-  const client = await needs.clients.confirm(context, before);
-  checkGrantAllowed(client, TOKEN_EXCHANGE_GRANT);
-  checkLinkedAgent(client.agent, actor);
-  return client;
-}
-
-/** Runs a step. When it fails by the client's fault, the failure is recorded in the background. */
-async function recorded<T>(
-  { clientRecords }: TokenExchangeTools,
-  context: RequestContext,
-  client: AuthenticatedClient,
-  work: () => T | Promise<T>,
-): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof ServiceError && !UNRECORDED.includes(error.code))
-      clientRecords.failure(context, client.id, error.code, METHOD, {
-        proof: client.proof,
-        isAuthenticated: true,
-      });
-    throw error;
-  }
+  /** Runs a step. When it fails by the client's fault, the failure is recorded in the background. */
+  #recorded = async <T>(
+    context: RequestContext,
+    client: AuthenticatedClient,
+    work: () => T | Promise<T>,
+  ): Promise<T> => {
+    try {
+      return await work();
+    } catch (error) {
+      if (error instanceof ServiceError && !UNRECORDED.includes(error.code))
+        this.needs.clientRecords.failure(context, client.id, error.code, METHOD, {
+          proof: client.proof,
+          isAuthenticated: true,
+        });
+      throw error;
+    }
+  };
 }

@@ -1,4 +1,5 @@
 // Verifies client assertions (RFC 7523). Each assertion is accepted once, even when several processes receive it.
+
 import { createHash, type KeyObject, randomBytes } from 'node:crypto';
 import type { Client } from '../../identity/applications/application.service.ts';
 import type { ApplicationJwk } from '../../identity/applications/application-jwks.ts';
@@ -8,6 +9,7 @@ import { generatePublicJwk } from '../../platform/crypto/generated-key.node.ts';
 import { thumbprintOf } from '../../platform/crypto/jwk.ts';
 import { importJwk, verifyJws } from '../../platform/crypto/jws.node.ts';
 import type { Database } from '../../platform/database/database.ts';
+import { Service } from '../../platform/service.ts';
 import * as store from './client-assertion.store.ts';
 import { type ClientAssertion, checkAssertion, parseAssertion, refused } from './client-assertion.ts';
 
@@ -24,65 +26,61 @@ const NOBODYS_KEYS: Readonly<Record<ClientAssertion['algorithm'], ApplicationJwk
 const KEYS_KEPT = 10_000;
 
 /** Verifies signed assertions of applications. @param now milliseconds since 1970 */
-export function createClientAssertionService({
-  database,
-  now = Date.now,
-}: {
+export class ClientAssertionService extends Service<{
   database: Pick<Database, 'query'>;
   now?: (() => number) | undefined;
-}) {
-  const isGoodUse = store.openUses(database);
-  const imported = createBoundedCache<KeyObject>({ limit: KEYS_KEPT });
-  const importOnce = (jwk: ApplicationJwk) => imported.get(thumbprintOf(jwk), () => importJwk(jwk));
+}> {
+  readonly #now = this.needs.now ?? Date.now;
+  readonly #isGoodUse = store.openUses(this.needs.database);
+  readonly #imported = createBoundedCache<KeyObject>({ limit: KEYS_KEPT });
 
-  return {
-    read: (text: string, tenant: Pick<Tenant, 'securityProfile'>): ClientAssertion =>
-      parseAssertion(text, tenant),
+  /** Reads an assertion without a check of its signature. @throws ServiceError `invalid_client` */
+  read = (text: string, tenant: Pick<Tenant, 'securityProfile'>): ClientAssertion =>
+    parseAssertion(text, tenant);
 
-    /**
-     * Verifies an assertion of this client and records its use. Order of the checks: audience and times; signature by
-     * one of the client's keys (by the key with the assertion's `kid`, if it has one); `jti`. The check of `jti` is one
-     * round trip.
-     * @param client undefined for an unknown client, which gets the same answer after the same work as a wrong
-     * signature
-     * @param request the digest of the request, which may use the assertion again after a lost answer; absent where
-     * none may
-     * @returns the thumbprint (RFC 7638) of the key that signed
-     * @throws ServiceError `invalid_client`
-     */
-    verify: async (
-      context: RequestContext,
-      client: Client | undefined,
-      assertion: ClientAssertion,
-      request?: Uint8Array | undefined,
-    ): Promise<string> => {
-      checkAssertion(assertion, context.tenant, now());
-      const { algorithm, kid, signed, signature, jti } = assertion;
-      const keys = (client?.keys ?? []).filter(
-        (key) => key.alg === algorithm && (kid === undefined || key.kid === undefined || key.kid === kid),
+  /**
+   * Verifies an assertion of this client and records its use. Order of the checks: audience and times; signature by
+   * one of the client's keys (by the key with the assertion's `kid`, if it has one); `jti`. The check of `jti` is one
+   * round trip.
+   * @param client undefined for an unknown client, which gets the same answer after the same work as a wrong
+   * signature
+   * @param request the digest of the request, which may use the assertion again after a lost answer; absent where
+   * none may
+   * @returns the thumbprint (RFC 7638) of the key that signed
+   * @throws ServiceError `invalid_client`
+   */
+  verify = async (
+    context: RequestContext,
+    client: Client | undefined,
+    assertion: ClientAssertion,
+    request?: Uint8Array | undefined,
+  ): Promise<string> => {
+    checkAssertion(assertion, context.tenant, this.#now());
+    const { algorithm, kid, signed, signature, jti } = assertion;
+    const keys = (client?.keys ?? []).filter(
+      (key) => key.alg === algorithm && (kid === undefined || key.kid === undefined || key.kid === kid),
+    );
+    const isSignedWith = (jwk: ApplicationJwk) =>
+      verifyJws({ algorithm: jwk.alg, key: this.#importOnce(jwk) }, signed, signature);
+    const key = (keys.length === 0 ? [NOBODYS_KEYS[algorithm]] : keys).find(isSignedWith);
+    if (key === undefined || client === undefined || !keys.includes(key))
+      throw refused(
+        algorithm === 'RS256'
+          ? 'is not signed with a key of this client for RS256, which has alg RS256 in its JWK'
+          : 'is not signed with a key of this client',
       );
-      const isSignedWith = (jwk: ApplicationJwk) =>
-        verifyJws({ algorithm: jwk.alg, key: importOnce(jwk) }, signed, signature);
-      const key = (keys.length === 0 ? [NOBODYS_KEYS[algorithm]] : keys).find(isSignedWith);
-      if (key === undefined || client === undefined || !keys.includes(key))
-        throw refused(
-          algorithm === 'RS256'
-            ? 'is not signed with a key of this client for RS256, which has alg RS256 in its JWK'
-            : 'is not signed with a key of this client',
-        );
-      const use = {
-        owner: client.id,
-        hash: createHash('sha256').update(jti).digest(),
-        expiresAt: assertion.expiresAt,
-        request,
-      };
-      if (!(await isGoodUse(use))) throw refused('was used before');
-      return thumbprintOf(key);
-    },
+    const use = {
+      owner: client.id,
+      hash: createHash('sha256').update(jti).digest(),
+      expiresAt: assertion.expiresAt,
+      request,
+    };
+    if (!(await this.#isGoodUse(use))) throw refused('was used before');
+    return thumbprintOf(key);
   };
-}
 
-export type ClientAssertionService = ReturnType<typeof createClientAssertionService>;
+  #importOnce = (jwk: ApplicationJwk) => this.#imported.get(thumbprintOf(jwk), () => importJwk(jwk));
+}
 
 function makeModulus(): string {
   const bytes = randomBytes(256);

@@ -7,7 +7,7 @@ import { addressGroup } from '../../platform/address-group.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import { hashesEqual, hashSecret } from '../../platform/crypto/opaque-secret.node.ts';
 import { type FailureCounter, invalidField, ServiceError } from '../../platform/errors/service-error.ts';
-import { bindUseCases } from '../../platform/use-cases.ts';
+import { Service } from '../../platform/service.ts';
 import { parseBasicCredentials } from './basic-credentials.ts';
 import type { ClientAssertionService } from './client-assertion.service.ts';
 import { clientRefused } from './client-credentials.ts';
@@ -30,137 +30,127 @@ export type ClientAuthenticationNeeds = {
   applications: Pick<ApplicationService, 'findClient' | 'recallClient'>;
   assertions: Pick<ClientAssertionService, 'read' | 'verify'>;
   clientRecords: Pick<ClientRecordService, 'failure' | 'bruteForce'>;
+  /** Counts wrong credentials by client and address. */
   failures: FailureCounter;
+  /** Counts wrong credentials by client, so that those from many addresses are one attack. */
   bruteForce: Pick<BruteForceService, 'failed' | 'goesOn'>;
 };
 
 /**
  * Authenticates clients by a secret, with HTTP Basic or in the form (RFC 6749 §2.3.1), or by a signed assertion (RFC
  * 7523). A request uses one of them.
- * @param failures counts wrong credentials by client and address
- * @param bruteForce counts wrong credentials by client, so that those from many addresses are one attack
  */
-export function createClientAuthenticationService(needs: ClientAuthenticationNeeds) {
-  return bindUseCases(needs, { recall, authenticate, confirm });
-}
+export class ClientAuthenticationService extends Service<ClientAuthenticationNeeds> {
+  /**
+   * Authenticates by its secret a client that this process has read before, without a round trip. The caller proves
+   * by the client's `version` and its credential that both are still stored.
+   * @returns undefined when `authenticate` has to decide
+   * @throws ServiceError as `authenticate` for a malformed request
+   */
+  recall = (context: RequestContext, request: ClientRequest): AuthenticatedClient | undefined => {
+    const chosen = readMethod(context, request);
+    if (chosen.method === 'private_key_jwt') return undefined;
+    return counted(
+      context,
+      proveSecret(
+        this.needs.applications.recallClient(context.tenant.id, chosen.credentials.clientId),
+        chosen,
+      ),
+    );
+  };
 
-export type ClientAuthenticationService = ReturnType<typeof createClientAuthenticationService>;
+  /**
+   * Authenticates the client of a request. One round trip reads the client and is shared by concurrent requests. An
+   * assertion needs a second round trip, which records its use. At the token endpoint the same request may use it again
+   * within 10 s, except under a security profile.
+   * @throws ServiceError `invalid_request` (malformed header, two methods, another `client_id`), `invalid_client`, or
+   * `rate_limited` instead of it after too many failures. Right credentials are accepted even after many failures.
+   */
+  authenticate = async (context: RequestContext, request: ClientRequest): Promise<AuthenticatedClient> => {
+    const chosen = readMethod(context, request);
+    if (chosen.method !== 'private_key_jwt') return this.#authenticateBySecret(context, chosen);
+    const client = await this.#authenticateByAssertion(context, chosen.assertion, request);
+    checkClientId(request.parameters.client_id, client.id);
+    return client;
+  };
 
-/**
- * Authenticates by its secret a client that this process has read before, without a round trip. The caller proves
- * by the client's `version` and its credential that both are still stored.
- * @returns undefined when `authenticate` has to decide
- * @throws ServiceError as `authenticate` for a malformed request
- */
-function recall(
-  { applications }: ClientAuthenticationNeeds,
-  context: RequestContext,
-  request: ClientRequest,
-): AuthenticatedClient | undefined {
-  const chosen = readMethod(context, request);
-  if (chosen.method === 'private_key_jwt') return undefined;
-  return counted(
-    context,
-    proveSecret(applications.recallClient(context.tenant.id, chosen.credentials.clientId), chosen),
-  );
-}
+  /**
+   * Reads a client again that has authenticated, because it has changed meanwhile.
+   * @throws ServiceError `invalid_client` when the client or its credential has ended
+   */
+  confirm = async (
+    context: RequestContext,
+    { id, proof }: AuthenticatedClient,
+  ): Promise<AuthenticatedClient> => {
+    const client = await this.needs.applications.findClient(context.tenant.id, id);
+    const live = [...(client?.secrets ?? []).map((secret) => secret.id), ...thumbprintsOf(client)];
+    if (client === undefined || !live.includes(proof.credential ?? '')) throw clientRefused();
+    return { ...client, proof };
+  };
 
-/**
- * Authenticates the client of a request. One round trip reads the client and is shared by concurrent requests. An
- * assertion needs a second round trip, which records its use. At the token endpoint the same request may use it again
- * within 10 s, except under a security profile.
- * @throws ServiceError `invalid_request` (malformed header, two methods, another `client_id`), `invalid_client`, or
- * `rate_limited` instead of it after too many failures. Right credentials are accepted even after many failures.
- */
-async function authenticate(
-  needs: ClientAuthenticationNeeds,
-  context: RequestContext,
-  request: ClientRequest,
-): Promise<AuthenticatedClient> {
-  const chosen = readMethod(context, request);
-  if (chosen.method !== 'private_key_jwt') return authenticateBySecret(needs, context, chosen);
-  const client = await authenticateByAssertion(needs, context, chosen.assertion, request);
-  checkClientId(request.parameters.client_id, client.id);
-  return client;
-}
+  #authenticateBySecret = async (
+    context: RequestContext,
+    chosen: ChosenSecret,
+  ): Promise<AuthenticatedClient> => {
+    const { clientId } = chosen.credentials;
+    const client = await this.needs.applications.findClient(context.tenant.id, clientId);
+    const proven = proveSecret(client, chosen);
+    if (proven !== undefined) return counted(context, proven);
+    throw await this.#refuse(context, { clientId, client, method: chosen.method });
+  };
 
-/**
- * Reads a client again that has authenticated, because it has changed meanwhile.
- * @throws ServiceError `invalid_client` when the client or its credential has ended
- */
-async function confirm(
-  { applications }: ClientAuthenticationNeeds,
-  context: RequestContext,
-  { id, proof }: AuthenticatedClient,
-): Promise<AuthenticatedClient> {
-  const client = await applications.findClient(context.tenant.id, id);
-  const live = [...(client?.secrets ?? []).map((secret) => secret.id), ...thumbprintsOf(client)];
-  if (client === undefined || !live.includes(proof.credential ?? '')) throw clientRefused();
-  return { ...client, proof };
-}
+  #authenticateByAssertion = async (
+    context: RequestContext,
+    text: string,
+    { parameters, proofKey }: ClientRequest,
+  ): Promise<AuthenticatedClient> => {
+    const assertion = this.needs.assertions.read(text, context.tenant);
+    const { clientId } = assertion;
+    const client = await this.needs.applications.findClient(context.tenant.id, clientId);
+    const method = 'private_key_jwt';
+    try {
+      const mayRepeat = proofKey !== undefined && context.tenant.securityProfile === undefined;
+      const digest = mayRepeat ? digestOfRequest(context, parameters, proofKey()) : undefined;
+      const credential = await this.needs.assertions.verify(context, client, assertion, digest);
+      if (client === undefined) throw clientRefused();
+      return counted(context, { ...client, proof: { method, credential } });
+    } catch (error) {
+      if (!(error instanceof ServiceError) || error.code !== 'invalid_client') throw error;
+      throw await this.#refuse(context, { clientId, client, method }, error);
+    }
+  };
 
-async function authenticateBySecret(
-  needs: ClientAuthenticationNeeds,
-  context: RequestContext,
-  chosen: ChosenSecret,
-): Promise<AuthenticatedClient> {
-  const { clientId } = chosen.credentials;
-  const client = await needs.applications.findClient(context.tenant.id, clientId);
-  const proven = proveSecret(client, chosen);
-  if (proven !== undefined) return counted(context, proven);
-  throw await refuse(needs, context, { clientId, client, method: chosen.method });
-}
-
-async function authenticateByAssertion(
-  needs: ClientAuthenticationNeeds,
-  context: RequestContext,
-  text: string,
-  { parameters, proofKey }: ClientRequest,
-): Promise<AuthenticatedClient> {
-  const assertion = needs.assertions.read(text, context.tenant);
-  const { clientId } = assertion;
-  const client = await needs.applications.findClient(context.tenant.id, clientId);
-  const method = 'private_key_jwt';
-  try {
-    const mayRepeat = proofKey !== undefined && context.tenant.securityProfile === undefined;
-    const digest = mayRepeat ? digestOfRequest(context, parameters, proofKey()) : undefined;
-    const credential = await needs.assertions.verify(context, client, assertion, digest);
-    if (client === undefined) throw clientRefused();
-    return counted(context, { ...client, proof: { method, credential } });
-  } catch (error) {
-    if (!(error instanceof ServiceError) || error.code !== 'invalid_client') throw error;
-    throw await refuse(needs, context, { clientId, client, method }, error);
-  }
-}
-
-/** Counts a failure. @returns the error for the answer; `rate_limited` beyond the limit */
-async function refuse(
-  { failures, bruteForce, clientRecords }: ClientAuthenticationNeeds,
-  context: RequestContext,
-  {
-    clientId,
-    client,
-    method,
-  }: Pick<ClientProof, 'method'> & { clientId: string; client: Client | undefined },
-  error = clientRefused(),
-): Promise<ServiceError> {
-  const { blocked } = await failures.failed(failureKey(context, clientId));
-  // Failures of unknown clients are counted too, so that their answer takes as long, and together, so that made-up
-  // ids cannot fill the table. The name contains the tenant, so that failures at another tenant with the same client
-  // id are counted separately.
-  const name = `${context.tenant.id}:${client?.id ?? `unknown-${bucketOf(clientId) % UNKNOWN}`}`;
-  const episode = blocked === undefined ? await bruteForce.failed(name) : undefined;
-  if (blocked !== undefined) await bruteForce.goesOn(name);
-  if (client !== undefined) {
-    const isOnlyCounted = blocked !== undefined;
-    clientRecords.failure(context, client.id, error.code, undefined, { proof: { method }, isOnlyCounted });
-    if (episode !== undefined) clientRecords.bruteForce(context, client.id, episode);
-  }
-  if (blocked === undefined) return error;
-  return new ServiceError('rate_limited', {
-    detail: 'Too many failures of this client from this address.',
-    ...blocked,
-  });
+  /** Counts a failure. @returns the error for the answer; `rate_limited` beyond the limit */
+  #refuse = async (
+    context: RequestContext,
+    {
+      clientId,
+      client,
+      method,
+    }: Pick<ClientProof, 'method'> & { clientId: string; client: Client | undefined },
+    error = clientRefused(),
+  ): Promise<ServiceError> => {
+    const { blocked } = await this.needs.failures.failed(failureKey(context, clientId));
+    // Failures of unknown clients are counted too, so that their answer takes as long, and together, so that made-up
+    // ids cannot fill the table. The name contains the tenant, so that failures at another tenant with the same client
+    // id are counted separately.
+    const name = `${context.tenant.id}:${client?.id ?? `unknown-${bucketOf(clientId) % UNKNOWN}`}`;
+    const episode = blocked === undefined ? await this.needs.bruteForce.failed(name) : undefined;
+    if (blocked !== undefined) await this.needs.bruteForce.goesOn(name);
+    if (client !== undefined) {
+      const isOnlyCounted = blocked !== undefined;
+      this.needs.clientRecords.failure(context, client.id, error.code, undefined, {
+        proof: { method },
+        isOnlyCounted,
+      });
+      if (episode !== undefined) this.needs.clientRecords.bruteForce(context, client.id, episode);
+    }
+    if (blocked === undefined) return error;
+    return new ServiceError('rate_limited', {
+      detail: 'Too many failures of this client from this address.',
+      ...blocked,
+    });
+  };
 }
 
 /** @throws ServiceError `invalid_request` (malformed header, two methods, another `client_id`), `invalid_client` */

@@ -4,7 +4,7 @@ import type { RequestContext } from '../../platform/context.ts';
 import { untilUnchanged } from '../../platform/database/until-unchanged.ts';
 import type { ErrorCode } from '../../platform/errors/catalogue.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
-import { bindUseCases } from '../../platform/use-cases.ts';
+import { Service } from '../../platform/service.ts';
 import { checkProofGiven } from '../dpop/required-proof.ts';
 import type { AccessTokenGrant } from './access-token.ts';
 import type { AuthenticatedClient, ClientAuthenticationService } from './client-authentication.service.ts';
@@ -32,78 +32,71 @@ export type ClientCredentialsNeeds = {
 };
 
 /** The client credentials grant (RFC 6749 §4.4). Source: Specification, "Client credentials rules". */
-export function createClientCredentialsService(needs: ClientCredentialsNeeds) {
-  return bindUseCases(needs, { grant });
-}
+export class ClientCredentialsService extends Service<ClientCredentialsNeeds> {
+  /**
+   * Answers a token request. A client that this process remembers takes one round trip, which proves the memory and
+   * writes audit entries and events. Otherwise one more reads the client. All are shared by concurrent requests. A
+   * failure costs the read and the counter; its record is written in the background.
+   * @throws ServiceError `invalid_request`, `invalid_client`, `unauthorized_client`, `policy_denied`,
+   * `invalid_scope`, `invalid_target`, `rate_limited` instead of `invalid_client` after too many failures,
+   * `invalid_dpop_proof`, `use_dpop_nonce`
+   */
+  grant = async (context: RequestContext, sent: GrantRequest): Promise<TokenAnswer> => {
+    checkTokenRequest(sent.parameters);
+    const request = { ...sent, proveKey: once(sent.proveKey) };
+    const remembered = await this.#issueToRemembered(context, request);
+    if (remembered !== undefined) return answerOf(remembered);
+    let client = await this.needs.clients.authenticate(context, request);
+    return untilUnchanged(async (isRepeated) => {
+      if (isRepeated) client = await this.needs.clients.confirm(context, client);
+      const token = await this.#recorded(context, client, () => this.#issue(context, client, request));
+      const isWritten = await this.needs.clientRecords.success(context, token, client, { waits: true });
+      return isWritten ? answerOf(token) : undefined;
+    });
+  };
 
-/**
- * Answers a token request. A client that this process remembers takes one round trip, which proves the memory and
- * writes audit entries and events. Otherwise one more reads the client. All are shared by concurrent requests. A
- * failure costs the read and the counter; its record is written in the background.
- * @throws ServiceError `invalid_request`, `invalid_client`, `unauthorized_client`, `policy_denied`,
- * `invalid_scope`, `invalid_target`, `rate_limited` instead of `invalid_client` after too many failures,
- * `invalid_dpop_proof`, `use_dpop_nonce`
- */
-async function grant(
-  needs: ClientCredentialsNeeds,
-  context: RequestContext,
-  sent: GrantRequest,
-): Promise<TokenAnswer> {
-  checkTokenRequest(sent.parameters);
-  const request = { ...sent, proveKey: once(sent.proveKey) };
-  const remembered = await issueToRemembered(needs, context, request);
-  if (remembered !== undefined) return answerOf(remembered);
-  let client = await needs.clients.authenticate(context, request);
-  return untilUnchanged(async (isRepeated) => {
-    if (isRepeated) client = await needs.clients.confirm(context, client);
-    const token = await recorded(needs, context, client, () => issue(needs, context, client, request));
-    const isWritten = await needs.clientRecords.success(context, token, client, { waits: true });
-    return isWritten ? answerOf(token) : undefined;
-  });
-}
-
-/** Records a refusal to an authenticated client. A request for a nonce is not a failure. */
-async function recorded<T>(
-  { clientRecords }: ClientCredentialsNeeds,
-  context: RequestContext,
-  client: AuthenticatedClient,
-  work: () => Promise<T>,
-): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof ServiceError && REFUSALS.has(error.code)) {
-      const { id, proof } = client;
-      clientRecords.failure(context, id, error.code, CLIENT_CREDENTIALS, { proof, isAuthenticated: true });
+  /** Records a refusal to an authenticated client. A request for a nonce is not a failure. */
+  #recorded = async <T>(
+    context: RequestContext,
+    client: AuthenticatedClient,
+    work: () => Promise<T>,
+  ): Promise<T> => {
+    try {
+      return await work();
+    } catch (error) {
+      if (error instanceof ServiceError && REFUSALS.has(error.code)) {
+        const { id, proof } = client;
+        this.needs.clientRecords.failure(context, id, error.code, CLIENT_CREDENTIALS, {
+          proof,
+          isAuthenticated: true,
+        });
+      }
+      throw error;
     }
-    throw error;
-  }
-}
+  };
 
-async function issue(
-  { tokens }: ClientCredentialsNeeds,
-  context: RequestContext,
-  client: AuthenticatedClient,
-  request: GrantRequest,
-): Promise<Issue> {
-  const decided = decideGrant(client, request.parameters, context.tenant.baseUrl);
-  const key = await request.proveKey();
-  checkProofGiven(key, context.tenant, client, client.agent);
-  const grant = { ...decided, jkt: key?.jkt };
-  return { grant, issued: await tokens.issueAccessToken(context.tenant, grant) };
-}
+  #issue = async (
+    context: RequestContext,
+    client: AuthenticatedClient,
+    request: GrantRequest,
+  ): Promise<Issue> => {
+    const decided = decideGrant(client, request.parameters, context.tenant.baseUrl);
+    const key = await request.proveKey();
+    checkProofGiven(key, context.tenant, client, client.agent);
+    const grant = { ...decided, jkt: key?.jkt };
+    return { grant, issued: await this.needs.tokens.issueAccessToken(context.tenant, grant) };
+  };
 
-/** Issues a token to a client as this process remembers it. @returns undefined when the client has to be read */
-async function issueToRemembered(
-  needs: ClientCredentialsNeeds,
-  context: RequestContext,
-  request: GrantRequest,
-): Promise<Issue | undefined> {
-  const client = needs.clients.recall(context, request);
-  if (client === undefined) return undefined;
-  const token = await issue(needs, context, client, request).catch(ignoreRefusal);
-  if (token === undefined) return undefined;
-  return (await needs.clientRecords.success(context, token, client, { waits: false })) ? token : undefined;
+  /** Issues a token to a client as this process remembers it. @returns undefined when the client has to be read */
+  #issueToRemembered = async (context: RequestContext, request: GrantRequest): Promise<Issue | undefined> => {
+    const client = this.needs.clients.recall(context, request);
+    if (client === undefined) return undefined;
+    const token = await this.#issue(context, client, request).catch(ignoreRefusal);
+    if (token === undefined) return undefined;
+    return (await this.needs.clientRecords.success(context, token, client, { waits: false }))
+      ? token
+      : undefined;
+  };
 }
 
 /** A refusal by an outdated memory is no refusal. */

@@ -2,7 +2,7 @@
 
 import type { AuditEntry } from '../../audit/audit.ts';
 import type { Episode } from '../../audit/brute-force.service.ts';
-import { createFailureReporter } from '../../audit/failure-report.service.ts';
+import { FailureReporter } from '../../audit/failure-report.service.ts';
 import type { EmittedEvent, JsonObject } from '../../events/event.ts';
 import type { Client } from '../../identity/applications/application.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
@@ -10,6 +10,7 @@ import { createCoalescer } from '../../platform/database/coalescer.ts';
 import type { Database } from '../../platform/database/database.ts';
 import type { ErrorCode } from '../../platform/errors/catalogue.ts';
 import type { Log } from '../../platform/logging.ts';
+import { Service } from '../../platform/service.ts';
 import type { Happening, PreparedRecords, RecordService } from '../../webhooks/intake/record.service.ts';
 import type { AccessTokenGrant } from './access-token.ts';
 import type { ClientToken } from './client-credentials.store.ts';
@@ -53,118 +54,119 @@ export type ClientRecordNeeds = {
 };
 
 /** Creates the records of client credentials requests. Source: Specification, "Event types". */
-export function createClientRecordService({ database, records, log }: ClientRecordNeeds) {
-  const onError = (error: unknown) =>
-    log.error(
-      { event: 'client_records.write_failed', err: error },
-      'a record of what happened could not be written',
-    );
-  const laneOf = ({ lane }: Pick<PreparedRecords, 'lane'>) => lane;
-  const batches = createCoalescer<PreparedRecords, void>({
+export class ClientRecordService extends Service<ClientRecordNeeds> {
+  readonly #batches = createCoalescer<PreparedRecords, void>({
     sizeOf,
     laneOf,
     run: async (batch) => {
-      await records.writeBatch(database, batch);
+      await this.needs.records.writeBatch(this.needs.database, batch);
       return batch.map(() => undefined);
     },
   });
-  const settle = async (batch: readonly ClientToken[], options: { waits: boolean; isRepeated: boolean }) => {
-    const { written, deliveries } = await store.record(database, batch, options);
-    records.announce(deliveries > 0 ? batch.flatMap(({ events }) => events) : [], deliveries);
-    return written;
-  };
-  const together = createCoalescer<ClientToken, boolean>({
+  readonly #together = createCoalescer<ClientToken, boolean>({
     sizeOf,
     laneOf,
-    run: (batch, { isRepeated }) => settle(batch, { waits: false, isRepeated }),
+    run: (batch, { isRepeated }) => this.#settle(batch, { waits: false, isRepeated }),
     // A second batch under way would only make both smaller: Postgres took a third more for a token.
     limits: { batches: 1 },
   });
-  const alone = createCoalescer<ClientToken, boolean>({
+  readonly #alone = createCoalescer<ClientToken, boolean>({
     laneOf,
-    run: (batch, { isRepeated }) => settle(batch, { waits: true, isRepeated }),
+    run: (batch, { isRepeated }) => this.#settle(batch, { waits: true, isRepeated }),
     limits: { rows: 1, batches: WAITING },
   });
-  const write = (context: RequestContext, happening: Happening): Promise<void> =>
-    batches.add(records.prepare(context, happening));
-  const reporter = createFailureReporter<Failure>({
-    tell: (failure, count, isFirst) => write(failure.context, happeningOf(failure, count, isFirst)),
-    onError,
+  readonly #reporter = new FailureReporter<Failure>({
+    tell: (failure, count, isFirst) => this.#write(failure.context, happeningOf(failure, count, isFirst)),
+    onError: (error) => this.#onError(error),
   });
 
-  return {
-    /**
-     * Records a token, in the statement that proves that the client is still as it was read. Concurrent requests share
-     * it. The promise resolves after the commit.
-     * @param client.isHeard false when no subscription gets the events; then none are made, and nothing is written when
-     * one gets them now
-     * @param waits whether to wait for a change of the application or its agent that is under way
-     * @returns false when nothing was written, and the client has to be read again
-     */
-    success: async (
-      context: RequestContext,
-      token: Issued,
-      client: IssuedTo,
-      { waits }: { waits: boolean },
-    ): Promise<boolean> => {
-      const { id, version, proof, isHeard } = client;
-      const { id: tenantId } = context.tenant;
-      const item = {
-        client: { tenantId, id, version, secretId: proof.secretId ?? null, isTold: isHeard },
-        ...records.prepare(context, {
-          audit: entriesOf(token, client),
-          events: isHeard ? eventsOf(context, token) : [],
-        }),
-      };
-      return (await together.add(item)) || (waits && alone.add(item));
-    },
-
-    /**
-     * Records a failure of an existing client in the background. Each failure gets an audit entry. The first failure
-     * gets an event immediately, later failures share one event a minute with their number.
-     * @param method the requested operation, such as a grant
-     * @param more.proof how the client authenticated or tried to
-     * @param more.isAuthenticated whether its credentials were right
-     * @param more.isOnlyCounted true beyond the limit of failures; then nothing is written
-     */
-    failure: (
-      context: RequestContext,
-      clientId: string,
-      reason: ErrorCode,
-      method: string = CLIENT_CREDENTIALS,
-      more: { proof?: ClientProof; isAuthenticated?: boolean; isOnlyCounted?: boolean } = {},
-    ): void => {
-      const { isOnlyCounted = false, ...known } = more;
-      const failure: Failure = { context, clientId, reason, method, ...known };
-      const isTold = reporter.report(`${clientId}:${reason}:${method}`, failure);
-      if (!isTold && !isOnlyCounted) write(context, { audit: [describeFailure(failure)] }).catch(onError);
-    },
-
-    /** Records in the background that a client's secrets are being guessed. */
-    bruteForce: (context: RequestContext, clientId: string, episode: Episode): void =>
-      void reporter.report(`${clientId}:episode`, {
-        context,
-        clientId,
-        reason: 'invalid_client',
-        method: CLIENT_CREDENTIALS,
-        episode,
+  /**
+   * Records a token, in the statement that proves that the client is still as it was read. Concurrent requests share
+   * it. The promise resolves after the commit.
+   * @param client.isHeard false when no subscription gets the events; then none are made, and nothing is written when
+   * one gets them now
+   * @param waits whether to wait for a change of the application or its agent that is under way
+   * @returns false when nothing was written, and the client has to be read again
+   */
+  success = async (
+    context: RequestContext,
+    token: Issued,
+    client: IssuedTo,
+    { waits }: { waits: boolean },
+  ): Promise<boolean> => {
+    const { id, version, proof, isHeard } = client;
+    const { id: tenantId } = context.tenant;
+    const item = {
+      client: { tenantId, id, version, secretId: proof.secretId ?? null, isTold: isHeard },
+      ...this.needs.records.prepare(context, {
+        audit: entriesOf(token, client),
+        events: isHeard ? eventsOf(context, token) : [],
       }),
-
-    /** Waits for the writes that are in progress. */
-    settled: async (): Promise<void> => {
-      await reporter.settled();
-      await Promise.all([batches.drain(), together.drain(), alone.drain()]);
-    },
-
-    /** Writes all queued and counted records. Called once, when the process stops. */
-    close: async (): Promise<void> => {
-      await reporter.close();
-      await Promise.all([batches.drain(), together.drain(), alone.drain()]);
-    },
+    };
+    return (await this.#together.add(item)) || (waits && this.#alone.add(item));
   };
+
+  /**
+   * Records a failure of an existing client in the background. Each failure gets an audit entry. The first failure
+   * gets an event immediately, later failures share one event a minute with their number.
+   * @param method the requested operation, such as a grant
+   * @param more.proof how the client authenticated or tried to
+   * @param more.isAuthenticated whether its credentials were right
+   * @param more.isOnlyCounted true beyond the limit of failures; then nothing is written
+   */
+  failure = (
+    context: RequestContext,
+    clientId: string,
+    reason: ErrorCode,
+    method: string = CLIENT_CREDENTIALS,
+    more: { proof?: ClientProof; isAuthenticated?: boolean; isOnlyCounted?: boolean } = {},
+  ): void => {
+    const { isOnlyCounted = false, ...known } = more;
+    const failure: Failure = { context, clientId, reason, method, ...known };
+    const isTold = this.#reporter.report(`${clientId}:${reason}:${method}`, failure);
+    if (!isTold && !isOnlyCounted)
+      this.#write(context, { audit: [describeFailure(failure)] }).catch(this.#onError);
+  };
+
+  /** Records in the background that a client's secrets are being guessed. */
+  bruteForce = (context: RequestContext, clientId: string, episode: Episode): void =>
+    void this.#reporter.report(`${clientId}:episode`, {
+      context,
+      clientId,
+      reason: 'invalid_client',
+      method: CLIENT_CREDENTIALS,
+      episode,
+    });
+
+  /** Waits for the writes that are in progress. */
+  settled = async (): Promise<void> => {
+    await this.#reporter.settled();
+    await Promise.all([this.#batches.drain(), this.#together.drain(), this.#alone.drain()]);
+  };
+
+  /** Writes all queued and counted records. Called once, when the process stops. */
+  close = async (): Promise<void> => {
+    await this.#reporter.close();
+    await Promise.all([this.#batches.drain(), this.#together.drain(), this.#alone.drain()]);
+  };
+
+  #onError = (error: unknown) =>
+    this.needs.log.error(
+      { event: 'client_records.write_failed', err: error },
+      'a record of what happened could not be written',
+    );
+
+  #settle = async (batch: readonly ClientToken[], options: { waits: boolean; isRepeated: boolean }) => {
+    const { written, deliveries } = await store.record(this.needs.database, batch, options);
+    this.needs.records.announce(deliveries > 0 ? batch.flatMap(({ events }) => events) : [], deliveries);
+    return written;
+  };
+
+  #write = (context: RequestContext, happening: Happening): Promise<void> =>
+    this.#batches.add(this.needs.records.prepare(context, happening));
 }
 
-export type ClientRecordService = ReturnType<typeof createClientRecordService>;
+const laneOf = ({ lane }: Pick<PreparedRecords, 'lane'>) => lane;
 
 function sizeOf({ audit, events }: PreparedRecords) {
   return {

@@ -13,7 +13,7 @@ import { newId } from '../../platform/database/ids.ts';
 import { createTurns } from '../../platform/database/turns.ts';
 import { untilUnchanged } from '../../platform/database/until-unchanged.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
-import { bindUseCases } from '../../platform/use-cases.ts';
+import { Service } from '../../platform/service.ts';
 import type { Happening, PreparedRecords, RecordService } from '../../webhooks/intake/record.service.ts';
 import type { AuthenticationFailureService } from '../challenges/authentication-failure.service.ts';
 import type { RefreshTokenName, Rotation } from './refresh-rotation.store.ts';
@@ -55,104 +55,198 @@ export type RefreshNeeds = {
 };
 
 /** The refresh grant (RFC 6749 §6; RFC 9700 §4.14). */
-export function createRefreshService(needs: RefreshNeeds) {
-  const tools = prepareRefresh(needs);
-  return bindUseCases(tools, { grant });
-}
-
-type RefreshTools = ReturnType<typeof prepareRefresh>;
-
-function prepareRefresh(needs: RefreshNeeds) {
-  const reads = createCoalescer<RefreshTokenName, StoredRefreshToken | undefined>({
-    run: (names) => store.find(needs.database, names),
+export class RefreshService extends Service<RefreshNeeds> {
+  readonly #reads = createCoalescer<RefreshTokenName, StoredRefreshToken | undefined>({
+    run: (names) => store.find(this.needs.database, names),
     limits: { batches: 1 },
   });
-  const rotations = createCoalescer<Rotation & Pick<PreparedRecords, 'audit'>, boolean>({
-    run: (batch) => store.rotateTogether(needs.database, batch),
+  readonly #rotations = createCoalescer<Rotation & Pick<PreparedRecords, 'audit'>, boolean>({
+    run: (batch) => store.rotateTogether(this.needs.database, batch),
   });
-  const uses = createTurns(USES);
-  return { ...needs, reads, rotations, uses };
-}
+  readonly #uses = createTurns(USES);
 
-/**
- * Exchanges a refresh token for its successor and an access token. The client has no credentials, because the
- * refresh token is the credential; its `client_id` is the same for all agents. An identical request within 10 s
- * from the same address gets the same successor if that successor is unused, three times at most.
- * @throws ServiceError `invalid_request` without a token, `invalid_client` for another `client_id`,
- * `invalid_grant`, `invalid_scope`, `invalid_target`, `invalid_dpop_proof`, `use_dpop_nonce`
- */
-async function grant(
-  needs: RefreshTools,
-  context: RequestContext,
-  { authorization, parameters, proveKey }: GrantRequest,
-): Promise<TokenAnswer> {
-  const { refresh_token: text, client_id: clientId, scope, resource } = parameters;
-  checkRefreshClient(clientId, AGENT_CLIENT_ID);
-  if (authorization !== undefined || parameters.client_assertion !== undefined)
-    throw new ServiceError('invalid_client', {
-      detail: "An agent's refresh token needs no client authentication.",
-    });
-  if (text === undefined) throw invalidField('body.refresh_token', 'is missing');
-  // A proof beside an invented token leaves no row.
-  const key = await proveKey(() => find(needs, context, text));
-  const asked = { scope, resource, jkt: key?.jkt };
-  const digest = createHash('sha256')
-    .update(describeRequest(asked, addressGroup(context.address)))
-    .digest();
-  const name = hashSecret(text).toString('base64');
-  return needs.uses.run(`${context.tenant.id}:${name}`, () =>
-    untilUnchanged(() => use(needs, context, text, { ...asked, clientId, digest })),
-  );
-}
-
-async function find(
-  { reads }: RefreshTools,
-  context: RequestContext,
-  text: string,
-): Promise<StoredRefreshToken> {
-  const token = await reads.add({ tenantId: context.tenant.id, hash: hashSecret(text) });
-  if (token === undefined) throw refreshRefused();
-  return token;
-}
-
-/** Runs `decide` and records a refusal. The record is committed although the answer is an error. */
-async function recorded<T>(
-  { failures }: RefreshTools,
-  context: RequestContext,
-  token: StoredRefreshToken,
-  decide: () => T,
-): Promise<T> {
-  try {
-    return decide();
-  } catch (error) {
-    if (!(error instanceof ServiceError)) throw error;
-    const holder = { key: { id: token.keyId, fingerprint: token.key.fingerprint }, agent: token.agent };
-    const refusal = { code: error.code, detail: error.message };
-    await failures.report(context, { stage: 'refresh', holder, refusal });
-    throw error;
-  }
-}
-
-/** Signs before the refresh token is spent, so that the agent keeps its refresh token when signing fails. */
-async function prepare(
-  { tokens }: RefreshTools,
-  context: RequestContext,
-  token: StoredRefreshToken,
-  { scopes, audience }: { readonly scopes: readonly string[]; readonly audience: string },
-  jkt: string | undefined,
-): Promise<Prepared> {
-  const { id: sub, name, capabilities } = token.agent;
-  context.countClient?.(sub);
-  const grant = {
-    sub,
-    audience,
-    scopes,
-    clientId: token.clientId,
-    agent: { name, capabilities },
-    jkt,
+  /**
+   * Exchanges a refresh token for its successor and an access token. The client has no credentials, because the
+   * refresh token is the credential; its `client_id` is the same for all agents. An identical request within 10 s
+   * from the same address gets the same successor if that successor is unused, three times at most.
+   * @throws ServiceError `invalid_request` without a token, `invalid_client` for another `client_id`,
+   * `invalid_grant`, `invalid_scope`, `invalid_target`, `invalid_dpop_proof`, `use_dpop_nonce`
+   */
+  grant = async (
+    context: RequestContext,
+    { authorization, parameters, proveKey }: GrantRequest,
+  ): Promise<TokenAnswer> => {
+    const { refresh_token: text, client_id: clientId, scope, resource } = parameters;
+    checkRefreshClient(clientId, AGENT_CLIENT_ID);
+    if (authorization !== undefined || parameters.client_assertion !== undefined)
+      throw new ServiceError('invalid_client', {
+        detail: "An agent's refresh token needs no client authentication.",
+      });
+    if (text === undefined) throw invalidField('body.refresh_token', 'is missing');
+    // A proof beside an invented token leaves no row.
+    const key = await proveKey(() => this.#find(context, text));
+    const asked = { scope, resource, jkt: key?.jkt };
+    const digest = createHash('sha256')
+      .update(describeRequest(asked, addressGroup(context.address)))
+      .digest();
+    const name = hashSecret(text).toString('base64');
+    return this.#uses.run(`${context.tenant.id}:${name}`, () =>
+      untilUnchanged(() => this.#use(context, text, { ...asked, clientId, digest })),
+    );
   };
-  const issued = await tokens.issueAccessToken(context.tenant, grant);
-  return { scopes, audience, issued, jkt };
+
+  #find = async (context: RequestContext, text: string): Promise<StoredRefreshToken> => {
+    const token = await this.#reads.add({ tenantId: context.tenant.id, hash: hashSecret(text) });
+    if (token === undefined) throw refreshRefused();
+    return token;
+  };
+
+  /** Runs `decide` and records a refusal. The record is committed although the answer is an error. */
+  #recorded = async <T>(context: RequestContext, token: StoredRefreshToken, decide: () => T): Promise<T> => {
+    try {
+      return decide();
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error;
+      const holder = { key: { id: token.keyId, fingerprint: token.key.fingerprint }, agent: token.agent };
+      const refusal = { code: error.code, detail: error.message };
+      await this.needs.failures.report(context, { stage: 'refresh', holder, refusal });
+      throw error;
+    }
+  };
+
+  /** Signs before the refresh token is spent, so that the agent keeps its refresh token when signing fails. */
+  #prepare = async (
+    context: RequestContext,
+    token: StoredRefreshToken,
+    { scopes, audience }: { readonly scopes: readonly string[]; readonly audience: string },
+    jkt: string | undefined,
+  ): Promise<Prepared> => {
+    const { id: sub, name, capabilities } = token.agent;
+    context.countClient?.(sub);
+    const grant = {
+      sub,
+      audience,
+      scopes,
+      clientId: token.clientId,
+      agent: { name, capabilities },
+      jkt,
+    };
+    const issued = await this.needs.tokens.issueAccessToken(context.tenant, grant);
+    return { scopes, audience, issued, jkt };
+  };
+
+  /**
+   * Spends the token in a statement that concurrent requests share, or in a separate transaction when the token has a
+   * subscriber or its rows are locked.
+   * @returns the text of its successor; undefined when a concurrent request or a change was first
+   */
+  #rotate = async (
+    context: RequestContext,
+    token: StoredRefreshToken,
+    given: { text: string; digest: Uint8Array; jkt: string | undefined; prepared: Prepared },
+  ): Promise<string | undefined> => {
+    const id = newId();
+    const text = this.needs.successors.make(given.text, id);
+    const rotation: Rotation = {
+      tokenId: token.id,
+      version: token.version,
+      request: given.digest,
+      successor: {
+        id,
+        hash: hashSecret(text),
+        audience: token.audience,
+        jkt: token.jkt ?? given.jkt,
+        accessTokenId: given.prepared.issued.tokenId,
+      },
+    };
+    const happening = describe(token, given.prepared);
+    if (!token.isHeard) {
+      const { audit } = this.needs.records.prepare(context, { audit: happening.audit });
+      if (await this.#rotations.add({ ...rotation, audit })) return text;
+    }
+    return this.needs.database.transaction({ tenant: context.tenant }, async (unit) => {
+      if (!(await store.rotate(unit, rotation))) return undefined;
+      await this.needs.records.write(unit, context, happening);
+      return text;
+    });
+  };
+
+  /**
+   * Issues the successor again.
+   * @returns its text; undefined when it was used or has ended, or agent or key has changed
+   */
+  #repeat = async (
+    context: RequestContext,
+    token: StoredRefreshToken,
+    successor: { readonly id: string; readonly hash: Uint8Array },
+    given: { text: string; prepared: Prepared },
+  ): Promise<string | undefined> => {
+    const text = this.needs.successors.remake(given.text, successor);
+    if (text === undefined) throw refreshRefused();
+    return this.needs.database.transaction({ tenant: context.tenant }, async (unit) => {
+      const { tokenId } = given.prepared.issued;
+      if (!(await store.repeat(unit, token, successor.id, tokenId))) return undefined;
+      await this.needs.records.write(unit, context, describe(token, given.prepared, { repeated: true }));
+      return text;
+    });
+  };
+
+  /**
+   * Ends the family of a token that was used a second time. Only one of several concurrent second uses is recorded.
+   * Emits `security.refresh_token.reuse`, and `auth.token.revoked` as any end of a family.
+   */
+  #endFamily = async (context: RequestContext, token: StoredRefreshToken): Promise<void> => {
+    await this.needs.database.transaction({ tenant: context.tenant }, async (unit) => {
+      const ended = await store.endFamily(unit, token.familyId, 'reuse');
+      if (ended.length === 0) return;
+      await this.needs.tokens.endAccessTokensOf(unit, ended);
+      const facts = { family_id: token.familyId, client_id: token.clientId, address: context.address };
+      const type = 'security.refresh_token.reuse';
+      const { familyId: family_id, clientId: client_id, agent } = token;
+      const revoked = { token_type: 'refresh_token', family_id, sub: agent.id, client_id };
+      await this.needs.records.write(unit, context, {
+        audit: [
+          { ...entryOf(token), action: type, outcome: 'failure', reason: 'invalid_grant', data: facts },
+        ],
+        events: [
+          { type, data: { ...subjectOf(token), ...facts } },
+          { type: 'auth.token.revoked', data: { ...revoked, revoked_by: client_id, cause: type } },
+        ],
+      });
+    });
+  };
+
+  /**
+   * Decides whether the stored token is rotated, repeated or refused, and carries that out.
+   * @returns undefined when a concurrent request changed the token, its agent or its key
+   * @throws ServiceError `invalid_grant` after a reuse; the end of the family is committed
+   */
+  #use = async (
+    context: RequestContext,
+    text: string,
+    request: RefreshRequest & { readonly clientId: string | undefined; readonly digest: Uint8Array },
+  ): Promise<TokenAnswer | undefined> => {
+    const token = await this.#find(context, text);
+    const judgement = await this.#recorded(context, token, () =>
+      judgeRefresh(token, request, context.tenant),
+    );
+    if (judgement.verdict === 'reuse') {
+      await this.#endFamily(context, token);
+      throw refreshRefused();
+    }
+    const decided = await this.#recorded(context, token, () => decideRefresh(token, request));
+    const prepared = await this.#prepare(context, token, decided, request.jkt);
+    const { digest, jkt } = request;
+    const refreshToken =
+      judgement.verdict === 'rotate'
+        ? await this.#rotate(context, token, { text, digest, jkt, prepared })
+        : await this.#repeat(context, token, judgement.successor, { text, prepared });
+    if (refreshToken === undefined) return undefined;
+    return {
+      ...answerOf({ grant: prepared, issued: prepared.issued }),
+      refresh_token: refreshToken,
+    };
+  };
 }
 
 function describe(
@@ -179,122 +273,6 @@ function describe(
       },
     ],
     events: [{ type: 'auth.token.issued', data: { ...subjectOf(token), ...data, ...facts } }],
-  };
-}
-
-/**
- * Spends the token in a statement that concurrent requests share, or in a separate transaction when the token has a
- * subscriber or its rows are locked.
- * @returns the text of its successor; undefined when a concurrent request or a change was first
- */
-async function rotate(
-  { successors, records, rotations, database }: RefreshTools,
-  context: RequestContext,
-  token: StoredRefreshToken,
-  given: { text: string; digest: Uint8Array; jkt: string | undefined; prepared: Prepared },
-): Promise<string | undefined> {
-  const id = newId();
-  const text = successors.make(given.text, id);
-  const rotation: Rotation = {
-    tokenId: token.id,
-    version: token.version,
-    request: given.digest,
-    successor: {
-      id,
-      hash: hashSecret(text),
-      audience: token.audience,
-      jkt: token.jkt ?? given.jkt,
-      accessTokenId: given.prepared.issued.tokenId,
-    },
-  };
-  const happening = describe(token, given.prepared);
-  if (!token.isHeard) {
-    const { audit } = records.prepare(context, { audit: happening.audit });
-    if (await rotations.add({ ...rotation, audit })) return text;
-  }
-  return database.transaction({ tenant: context.tenant }, async (unit) => {
-    if (!(await store.rotate(unit, rotation))) return undefined;
-    await records.write(unit, context, happening);
-    return text;
-  });
-}
-
-/**
- * Issues the successor again.
- * @returns its text; undefined when it was used or has ended, or agent or key has changed
- */
-async function repeat(
-  { successors, database, records }: RefreshTools,
-  context: RequestContext,
-  token: StoredRefreshToken,
-  successor: { readonly id: string; readonly hash: Uint8Array },
-  given: { text: string; prepared: Prepared },
-): Promise<string | undefined> {
-  const text = successors.remake(given.text, successor);
-  if (text === undefined) throw refreshRefused();
-  return database.transaction({ tenant: context.tenant }, async (unit) => {
-    const { tokenId } = given.prepared.issued;
-    if (!(await store.repeat(unit, token, successor.id, tokenId))) return undefined;
-    await records.write(unit, context, describe(token, given.prepared, { repeated: true }));
-    return text;
-  });
-}
-
-/**
- * Ends the family of a token that was used a second time. Only one of several concurrent second uses is recorded.
- * Emits `security.refresh_token.reuse`, and `auth.token.revoked` as any end of a family.
- */
-async function endFamily(
-  { database, tokens, records }: RefreshTools,
-  context: RequestContext,
-  token: StoredRefreshToken,
-): Promise<void> {
-  await database.transaction({ tenant: context.tenant }, async (unit) => {
-    const ended = await store.endFamily(unit, token.familyId, 'reuse');
-    if (ended.length === 0) return;
-    await tokens.endAccessTokensOf(unit, ended);
-    const facts = { family_id: token.familyId, client_id: token.clientId, address: context.address };
-    const type = 'security.refresh_token.reuse';
-    const { familyId: family_id, clientId: client_id, agent } = token;
-    const revoked = { token_type: 'refresh_token', family_id, sub: agent.id, client_id };
-    await records.write(unit, context, {
-      audit: [{ ...entryOf(token), action: type, outcome: 'failure', reason: 'invalid_grant', data: facts }],
-      events: [
-        { type, data: { ...subjectOf(token), ...facts } },
-        { type: 'auth.token.revoked', data: { ...revoked, revoked_by: client_id, cause: type } },
-      ],
-    });
-  });
-}
-
-/**
- * Decides whether the stored token is rotated, repeated or refused, and carries that out.
- * @returns undefined when a concurrent request changed the token, its agent or its key
- * @throws ServiceError `invalid_grant` after a reuse; the end of the family is committed
- */
-async function use(
-  needs: RefreshTools,
-  context: RequestContext,
-  text: string,
-  request: RefreshRequest & { readonly clientId: string | undefined; readonly digest: Uint8Array },
-): Promise<TokenAnswer | undefined> {
-  const token = await find(needs, context, text);
-  const judgement = await recorded(needs, context, token, () => judgeRefresh(token, request, context.tenant));
-  if (judgement.verdict === 'reuse') {
-    await endFamily(needs, context, token);
-    throw refreshRefused();
-  }
-  const decided = await recorded(needs, context, token, () => decideRefresh(token, request));
-  const prepared = await prepare(needs, context, token, decided, request.jkt);
-  const { digest, jkt } = request;
-  const refreshToken =
-    judgement.verdict === 'rotate'
-      ? await rotate(needs, context, token, { text, digest, jkt, prepared })
-      : await repeat(needs, context, token, judgement.successor, { text, prepared });
-  if (refreshToken === undefined) return undefined;
-  return {
-    ...answerOf({ grant: prepared, issued: prepared.issued }),
-    refresh_token: refreshToken,
   };
 }
 

@@ -5,7 +5,7 @@ import type { Database } from '../../platform/database/database.ts';
 import { createDatabaseClock, type DatabaseClock } from '../../platform/database/database-clock.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
-import { bindUseCases } from '../../platform/use-cases.ts';
+import { Service } from '../../platform/service.ts';
 import * as revocationStore from './revocation.store.ts';
 import {
   type AccessTokenHolder,
@@ -17,7 +17,7 @@ import {
   type RevocableClaims,
   type Revocation,
 } from './revocation.ts';
-import { createRevocationReader } from './revocation-reader.service.ts';
+import { RevocationReader } from './revocation-reader.service.ts';
 
 /** Postgres channel that notifies processes of new revocations. */
 export const REVOCATION_CHANNEL = 'countersign_revocations';
@@ -26,136 +26,117 @@ export type RevocationNeeds = {
   /** Replaced in tests of faults. */
   store?: typeof revocationStore | undefined;
   database: Pick<Database, 'query'>;
+  /** Opens a listener for notifications. It only saves time, because the next poll finds the rows too. */
   listen?: ((onNotice: () => void) => { close(): Promise<void> } | undefined) | undefined;
+  /** Notifies the other processes after a commit. */
   notifier?: { poke(): void } | undefined;
+  /** Receives the error of the first of several failed reads. */
   onError?: ((error: unknown) => void) | undefined;
+  /** Receives of each revocation how long after it was made this process has read it. */
   onRead?: ((seconds: number) => void) | undefined;
+  /** Is called when so many tokens of a client were ended that now all of them are. */
   onReplaced?: ((client: AccessTokenHolder & { readonly tenantId: string }) => void) | undefined;
+  /** The database's, which each reading sets right. */
   clock?: Pick<DatabaseClock, 'observe' | 'now' | 'monotonic'> | undefined;
 };
 
 /**
  * Creates the memory of revocations. A process that accepts tokens calls `start`. Until it has read all, while reads
  * fail, and for a tenant of whose revocations not all are kept, each check queries the database.
- * @param listen opens a listener for notifications. It only saves time, because the next poll finds the rows too.
- * @param notifier notifies the other processes after a commit
- * @param onError receives the error of the first of several failed reads
- * @param onRead receives of each revocation how long after it was made this process has read it
- * @param onReplaced is called when so many tokens of a client were ended that now all of them are
- * @param clock the database's, which each reading sets right
  */
-export function createRevocationService(needs: RevocationNeeds) {
-  const tools = prepare(needs);
-  const { book, reader } = tools;
-  return {
-    ...bindUseCases(tools, { endTokens, endPrincipal, admitPrincipal, isRevoked, findRevoked, check }),
-
-    /** Returns whether all tokens of the principal have ended. May be outdated, so a caller needs a second check. */
-    hasEnded: book.hasEnded,
-
-    start: reader.start,
-
-    /** Stops the reads; each later check queries the database. Call it before the database closes. */
-    close: reader.close,
-  };
-}
-
-export type RevocationService = ReturnType<typeof createRevocationService>;
-
-type Tools = ReturnType<typeof prepare>;
-
-function prepare({
-  store = revocationStore,
-  database,
-  listen = () => undefined,
-  notifier,
-  onError = () => undefined,
-  onRead = () => undefined,
-  onReplaced = () => undefined,
-  clock = createDatabaseClock(),
-}: RevocationNeeds) {
-  const book = createRevocationBook();
-  const reader = createRevocationReader({ store, database, book, listen, onError, onRead, clock });
-  return { store, database, book, reader, notifier, onReplaced, clock };
-}
-
-/**
- * Ends single tokens of one client in the caller's transaction. Of a client of which thousands were ended, all
- * tokens end that were issued until now.
- */
-async function endTokens(
-  tools: Tools,
-  unit: Transaction,
-  tenantId: string,
-  client: AccessTokenHolder,
-  tokens: readonly EndedToken[],
-): Promise<void> {
-  const live = withEnds(tokens, tools.clock.now());
-  if (live.length === 0) return;
-  const inserted = await tools.store.insertTokens(unit, { tenantId, holder: holderOf(client), tokens: live });
-  announce(tools, unit, inserted);
-  if (inserted.some(({ principal }) => principal !== null))
-    unit.afterCommit(() => tools.onReplaced({ ...client, tenantId }));
-}
-
-/** Ends all tokens of an agent, application, delegation or issuer key, also later ones, until `admitPrincipal`. */
-async function endPrincipal(
-  tools: Tools,
-  unit: Transaction,
-  tenantId: string,
-  principal: string,
-): Promise<void> {
-  announce(tools, unit, await tools.store.insertPrincipal(unit, tenantId, principal, 'ever'));
-}
-
-/** Accepts tokens of a principal that are issued from now on. Earlier tokens stay revoked. */
-async function admitPrincipal(
-  tools: Tools,
-  unit: Transaction,
-  tenantId: string,
-  principal: string,
-): Promise<void> {
-  announce(tools, unit, await tools.store.insertPrincipal(unit, tenantId, principal, 'now'));
-}
-
-/** After the commit, adds the revocations to this process's memory and notifies the other processes. */
-function announce(
-  { book, notifier, clock }: Tools,
-  unit: Transaction,
-  revocations: readonly Revocation[],
-): void {
-  unit.afterCommit(() => {
-    book.add(revocations, clock.now());
-    notifier?.poke();
+export class RevocationService extends Service<RevocationNeeds> {
+  readonly #store = this.needs.store ?? revocationStore;
+  readonly #listen = this.needs.listen ?? (() => undefined);
+  readonly #onError = this.needs.onError ?? (() => undefined);
+  readonly #onRead = this.needs.onRead ?? (() => undefined);
+  readonly #onReplaced = this.needs.onReplaced ?? (() => undefined);
+  readonly #clock = this.needs.clock ?? createDatabaseClock();
+  readonly #book = createRevocationBook();
+  readonly #reader = new RevocationReader({
+    store: this.#store,
+    database: this.needs.database,
+    book: this.#book,
+    listen: this.#listen,
+    onError: this.#onError,
+    onRead: this.#onRead,
+    clock: this.#clock,
   });
-}
 
-/** Returns whether the token was revoked, usually from memory. @throws ServiceError `temporarily_unavailable` */
-async function isRevoked(tools: Tools, claims: RevocableClaims): Promise<boolean> {
-  const known = tools.reader.isFresh() ? tools.book.isRevoked(claims) : undefined;
-  if (known !== undefined) return known;
-  return (await findRevoked(tools, tools.database, [[claims]])).includes(true);
-}
+  /**
+   * Ends single tokens of one client in the caller's transaction. Of a client of which thousands were ended, all
+   * tokens end that were issued until now.
+   */
+  endTokens = async (
+    unit: Transaction,
+    tenantId: string,
+    client: AccessTokenHolder,
+    tokens: readonly EndedToken[],
+  ): Promise<void> => {
+    const live = withEnds(tokens, this.#clock.now());
+    if (live.length === 0) return;
+    const inserted = await this.#store.insertTokens(unit, {
+      tenantId,
+      holder: holderOf(client),
+      tokens: live,
+    });
+    this.#announce(unit, inserted);
+    if (inserted.some(({ principal }) => principal !== null))
+      unit.afterCommit(() => this.#onReplaced({ ...client, tenantId }));
+  };
 
-/** @throws ServiceError `token_revoked`; `temporarily_unavailable` when the database does not answer */
-async function check(tools: Tools, claims: RevocableClaims): Promise<void> {
-  if (await isRevoked(tools, claims))
-    throw new ServiceError('token_revoked', { detail: 'The access token was revoked.' });
-}
+  /** Ends all tokens of an agent, application, delegation or issuer key, also later ones, until `admitPrincipal`. */
+  endPrincipal = async (unit: Transaction, tenantId: string, principal: string): Promise<void> => {
+    this.#announce(unit, await this.#store.insertPrincipal(unit, tenantId, principal, 'ever'));
+  };
 
-/**
- * Says of each group of tokens whether one of them was revoked in a committed transaction. One round trip; none without
- * a token.
- */
-async function findRevoked(
-  { store }: Tools,
-  queryable: Queryable,
-  groups: readonly (readonly RevocableClaims[])[],
-): Promise<boolean[]> {
-  const asked = createRevocationBook({ all: Infinity, tenant: Infinity });
-  const all = groups.flat();
-  if (all.length > 0) asked.add(await store.readOf(queryable, all));
-  return groups.map((claims) => claims.some((one) => asked.isRevoked(one) !== false));
+  /** Accepts tokens of a principal that are issued from now on. Earlier tokens stay revoked. */
+  admitPrincipal = async (unit: Transaction, tenantId: string, principal: string): Promise<void> => {
+    this.#announce(unit, await this.#store.insertPrincipal(unit, tenantId, principal, 'now'));
+  };
+
+  /** Returns whether the token was revoked, usually from memory. @throws ServiceError `temporarily_unavailable` */
+  isRevoked = async (claims: RevocableClaims): Promise<boolean> => {
+    const known = this.#reader.isFresh() ? this.#book.isRevoked(claims) : undefined;
+    if (known !== undefined) return known;
+    return (await this.findRevoked(this.needs.database, [[claims]])).includes(true);
+  };
+
+  /**
+   * Says of each group of tokens whether one of them was revoked in a committed transaction. One round trip; none
+   * without a token.
+   */
+  findRevoked = async (
+    queryable: Queryable,
+    groups: readonly (readonly RevocableClaims[])[],
+  ): Promise<boolean[]> => {
+    const asked = createRevocationBook({ all: Infinity, tenant: Infinity });
+    const all = groups.flat();
+    if (all.length > 0) asked.add(await this.#store.readOf(queryable, all));
+    return groups.map((claims) => claims.some((one) => asked.isRevoked(one) !== false));
+  };
+
+  /** @throws ServiceError `token_revoked`; `temporarily_unavailable` when the database does not answer */
+  check = async (claims: RevocableClaims): Promise<void> => {
+    if (await this.isRevoked(claims))
+      throw new ServiceError('token_revoked', { detail: 'The access token was revoked.' });
+  };
+
+  /** Returns whether all tokens of the principal have ended. May be outdated, so a caller needs a second check. */
+  hasEnded = this.#book.hasEnded;
+
+  /** Begins to read what other processes have revoked. */
+  start = this.#reader.start;
+
+  /** Stops the reads; each later check queries the database. Call it before the database closes. */
+  close = this.#reader.close;
+
+  /** After the commit, adds the revocations to this process's memory and notifies the other processes. */
+  #announce = (unit: Transaction, revocations: readonly Revocation[]): void => {
+    unit.afterCommit(() => {
+      this.#book.add(revocations, this.#clock.now());
+      this.needs.notifier?.poke();
+    });
+  };
 }
 
 /** Returns the tokens that may be live, each with its end, or the latest end that any setting could have given it. */

@@ -11,9 +11,9 @@ const shorten = (grant: string): string => grant.slice(grant.lastIndexOf(':') + 
  * @param options.grants the known values of `grant_type`; all other values are counted together
  */
 export function countTokens(
-  endpoint: TokenEndpointService,
+  endpoint: Pick<TokenEndpointService, 'requestToken'>,
   { registry, grants }: { registry: Registry; grants: Iterable<string> },
-): TokenEndpointService {
+): Pick<TokenEndpointService, 'requestToken'> {
   const counter = new Counter({
     name: 'countersign_token_requests_total',
     help: 'Requests at the token endpoint by grant and outcome: "issued", or the error code.',

@@ -7,7 +7,11 @@ import { TOKEN_PATH, type TokenEndpointService } from './token-endpoint.service.
 import { tokenRequestForm, tokenRequestSchema } from './token-form.schemas.ts';
 
 /** Source: Specification, "Agent authentication routes". */
-export function createTokenRoutes({ tokenEndpoint }: { tokenEndpoint: TokenEndpointService }): Route[] {
+export function createTokenRoutes({
+  tokenEndpoint,
+}: {
+  tokenEndpoint: Pick<TokenEndpointService, 'requestToken'>;
+}): Route[] {
   return [
     defineRoute({
       method: 'POST',

@@ -1,28 +1,28 @@
 // Wires revocation, client authentication, and the token endpoint with its grants.
-import { createBruteForceService } from '../../audit/brute-force.service.ts';
+import { BruteForceService } from '../../audit/brute-force.service.ts';
 import type { FailureLimits } from '../../platform/http/wire.ts';
 import { reasonOf } from '../../platform/logging.ts';
 import type { Platform } from '../../platform/platform.ts';
-import { createClientAssertionService } from './client-assertion.service.ts';
+import { ClientAssertionService } from './client-assertion.service.ts';
 import {
   type ClientAuthenticationNeeds,
-  createClientAuthenticationService,
+  ClientAuthenticationService,
 } from './client-authentication.service.ts';
-import { type ClientCredentialsNeeds, createClientCredentialsService } from './client-credentials.service.ts';
+import { type ClientCredentialsNeeds, ClientCredentialsService } from './client-credentials.service.ts';
 import { CLIENT_CREDENTIALS } from './client-credentials.ts';
-import { type ClientRecordNeeds, createClientRecordService } from './client-record.service.ts';
-import { createRefreshService, type RefreshNeeds } from './refresh.service.ts';
+import { type ClientRecordNeeds, ClientRecordService } from './client-record.service.ts';
+import { type RefreshNeeds, RefreshService } from './refresh.service.ts';
 import { createSuccessorDeriver } from './refresh-successor.node.ts';
 import { REFRESH_TOKEN } from './refresh-token.ts';
-import { createRevocationService, REVOCATION_CHANNEL } from './revocation.service.ts';
+import { REVOCATION_CHANNEL, RevocationService } from './revocation.service.ts';
 import { countTokens } from './token.metrics.ts';
 import type { Grant } from './token-answer.ts';
-import { createTokenEndpointService, type TokenEndpointNeeds } from './token-endpoint.service.ts';
+import { type TokenEndpointNeeds, TokenEndpointService } from './token-endpoint.service.ts';
 
 /** Wires the revocation feed. A process that accepts tokens calls `start`. */
 export function wireRevocations({ database, log, openChannel, objectives }: Platform) {
   const channel = openChannel(REVOCATION_CHANNEL);
-  return createRevocationService({
+  return new RevocationService({
     database,
     clock: database.clock,
     notifier: channel,
@@ -51,14 +51,14 @@ export function wireClients(
   }: Pick<ClientRecordNeeds, 'records'> & Pick<ClientAuthenticationNeeds, 'applications'> & FailureLimits,
 ) {
   const limit = config.rateLimit.clientFailures;
-  const clientRecords = createClientRecordService({ records, database, log });
-  const assertions = createClientAssertionService({ database, now: clock.now });
-  const clients = createClientAuthenticationService({
+  const clientRecords = new ClientRecordService({ records, database, log });
+  const assertions = new ClientAssertionService({ database, now: clock.now });
+  const clients = new ClientAuthenticationService({
     applications,
     assertions,
     clientRecords,
     failures: limits.limitFailures('client', limit),
-    bruteForce: createBruteForceService({ database, limit }),
+    bruteForce: new BruteForceService({ database, limit }),
   });
   return {
     clients,
@@ -80,10 +80,10 @@ export function wireTokenEndpoint(
 ) {
   const successors = createSuccessorDeriver(config);
   const grants = new Map<string, Grant>([
-    [CLIENT_CREDENTIALS, createClientCredentialsService(rooms).grant],
-    [REFRESH_TOKEN, createRefreshService({ ...rooms, database, successors }).grant],
+    [CLIENT_CREDENTIALS, new ClientCredentialsService(rooms).grant],
+    [REFRESH_TOKEN, new RefreshService({ ...rooms, database, successors }).grant],
     ...others,
   ]);
-  const tokenEndpoint = createTokenEndpointService({ ...rooms, grants });
+  const tokenEndpoint = new TokenEndpointService({ ...rooms, grants });
   return countTokens(tokenEndpoint, { registry, grants: grants.keys() });
 }

@@ -1,10 +1,12 @@
 // Finds the key of another issuer that verifies a token of it, given inline or fetched.
+
 import type { KeyObject } from 'node:crypto';
 import { decodeJwt, errors, type JWTPayload } from 'jose';
 import { createBoundedCache } from '../../platform/bounded-cache.ts';
 import { importJwk } from '../../platform/crypto/jws.node.ts';
 import type { OutsideTurn } from '../../platform/database/turns.ts';
 import type { ServiceError } from '../../platform/errors/service-error.ts';
+import { Service } from '../../platform/service.ts';
 import type { NoteFetch } from './fetch-note.service.ts';
 import { selectKey } from './jwk-set.ts';
 import type { KeySetCache } from './key-set.service.ts';
@@ -21,56 +23,48 @@ export type KeyWanted = { readonly kid?: string | undefined; readonly alg: strin
 /** Creates the error for a token. @param fault continues a sentence that begins with the token */
 export type Refuse = (fault: string, cause?: unknown) => ServiceError;
 
-/**
- * @param issuerKeySets caches the keys of issuers that publish them at an address
- * @param noteFetch keeps what a fetch met, null or why it failed
- */
-export function createIssuerKeyFinder({
-  issuerKeySets,
-  noteFetch,
-}: {
+export class IssuerKeyFinder extends Service<{
+  /** Caches the keys of issuers that publish them at an address. */
   issuerKeySets: KeySetCache;
+  /** Keeps what a fetch met, null or why it failed. */
   noteFetch: NoteFetch;
-}) {
+}> {
   // The cache key contains all members of the JWK, so a changed JWK is imported again.
-  const imported = createBoundedCache<KeyObject>({ limit: KEYS_KEPT });
-  return {
-    /**
-     * @param outsideTurn waits for a fetch of the keys
-     * @throws the error of `refuse` when the issuer has no such key, or several; ServiceError `temporarily_unavailable`
-     * when its keys cannot be fetched
-     */
-    find: async (
-      { id, tenantId, jwksUri, jwks }: Pick<TrustedIssuer, 'id' | 'tenantId' | 'jwksUri' | 'jwks'>,
-      wanted: KeyWanted,
-      refuse: Refuse,
-      outsideTurn?: OutsideTurn | undefined,
-    ): Promise<KeyObject> => {
-      const found =
-        jwksUri === null
-          ? selectKey(jwks?.keys ?? [], wanted)
-          : await issuerKeySets.find(
-              { id, uri: jwksUri, note: (error) => noteFetch({ id, tenantId, jwksUri }, error) },
-              wanted,
-              outsideTurn,
-            );
-      if (found === 'unknown') throw refuse('is signed with a key that its issuer does not have');
-      if (found === 'ambiguous')
-        throw refuse(
-          wanted.kid === undefined
-            ? 'names no kid, and several keys of its issuer fit'
-            : 'names a kid that several keys of its issuer have',
-        );
-      try {
-        return imported.get(JSON.stringify(found), () => importJwk(found));
-      } catch (error) {
-        throw refuse('is signed with a key that is not valid', error);
-      }
-    },
+  readonly #imported = createBoundedCache<KeyObject>({ limit: KEYS_KEPT });
+
+  /**
+   * @param outsideTurn waits for a fetch of the keys
+   * @throws the error of `refuse` when the issuer has no such key, or several; ServiceError `temporarily_unavailable`
+   * when its keys cannot be fetched
+   */
+  find = async (
+    { id, tenantId, jwksUri, jwks }: Pick<TrustedIssuer, 'id' | 'tenantId' | 'jwksUri' | 'jwks'>,
+    wanted: KeyWanted,
+    refuse: Refuse,
+    outsideTurn?: OutsideTurn | undefined,
+  ): Promise<KeyObject> => {
+    const found =
+      jwksUri === null
+        ? selectKey(jwks?.keys ?? [], wanted)
+        : await this.needs.issuerKeySets.find(
+            { id, uri: jwksUri, note: (error) => this.needs.noteFetch({ id, tenantId, jwksUri }, error) },
+            wanted,
+            outsideTurn,
+          );
+    if (found === 'unknown') throw refuse('is signed with a key that its issuer does not have');
+    if (found === 'ambiguous')
+      throw refuse(
+        wanted.kid === undefined
+          ? 'names no kid, and several keys of its issuer fit'
+          : 'names a kid that several keys of its issuer have',
+      );
+    try {
+      return this.#imported.get(JSON.stringify(found), () => importJwk(found));
+    } catch (error) {
+      throw refuse('is signed with a key that is not valid', error);
+    }
   };
 }
-
-export type IssuerKeyFinder = ReturnType<typeof createIssuerKeyFinder>;
 
 /** Reads the claims of a token before anything is verified. @throws the error of `refuse` for what is no JWT */
 export function peekClaims(token: string, refuse: Refuse): JWTPayload {

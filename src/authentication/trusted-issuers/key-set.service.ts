@@ -4,7 +4,7 @@ import { createBoundedCache } from '../../platform/bounded-cache.ts';
 import type { OutsideTurn } from '../../platform/database/turns.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { type Log, reasonOf } from '../../platform/logging.ts';
-import { bindUseCases } from '../../platform/use-cases.ts';
+import { Service } from '../../platform/service.ts';
 import { selectKey, type TrustedJwk } from './jwk-set.ts';
 import { JwksError, type JwksFetcher } from './jwks.client.ts';
 import { STALE } from './jwks-lifetime.ts';
@@ -35,7 +35,9 @@ export type KeySource = {
 
 export type KeySetCacheNeeds = {
   fetch: JwksFetcher;
+  /** Receives a line for each failed fetch. */
   log: Log<'warn'>;
+  /** A monotonic clock in milliseconds. */
   now?: (() => number) | undefined;
   limit?: number | undefined;
 };
@@ -44,75 +46,90 @@ export type KeySetCacheNeeds = {
  * Creates the cache. A set is fetched when one of its keys is used for the first time, and again when it is no longer
  * fresh. Each source has at most one running fetch, for which all callers wait. Unknown keys cause at most one fetch in
  * 5 s, so that tokens with invented key ids cause few requests to the issuer.
- * @param log receives a line for each failed fetch
- * @param now a monotonic clock in milliseconds
  */
-export function createKeySetCache(needs: KeySetCacheNeeds) {
-  const tools = prepareKeySetCache(needs);
-  return bindUseCases(tools, { find });
-}
+export class KeySetCache extends Service<KeySetCacheNeeds> {
+  readonly #now = this.needs.now ?? (() => performance.now());
+  readonly #limit = this.needs.limit ?? KEPT;
+  readonly #entries = createBoundedCache<Entry>({ limit: this.#limit });
 
-export type KeySetCache = ReturnType<typeof createKeySetCache>;
+  /**
+   * Finds the key for a token's header. Nothing is fetched while the set is fresh and contains the key.
+   * @param outsideTurn waits for a fetch, so that an issuer that does not answer holds up no other request
+   * @returns `unknown` when the issuer has no such key, `ambiguous` when several keys match a token without `kid`
+   * @throws ServiceError `temporarily_unavailable` when the fetch fails and the last set is too old or lacks the key,
+   *   and when the issuer was asked so shortly before that it may have published the key since
+   */
+  find = async (
+    source: KeySource,
+    wanted: { readonly kid?: string | undefined; readonly alg: string },
+    outsideTurn: OutsideTurn = (wait) => wait(),
+  ): Promise<TrustedJwk | 'unknown' | 'ambiguous'> => {
+    const entry = this.#entryOf(source);
+    const isOld = entry.keys === undefined || this.#now() >= entry.freshUntil;
+    const wasAsked = isOld && (await this.#refresh(entry, source, outsideTurn));
+    const found = selectKey(this.#usable(entry), wanted);
+    if (found !== 'unknown' || (wasAsked && !entry.failed)) return found;
+    const isAskedNow = await this.#refresh(entry, source, outsideTurn);
+    const again = selectKey(this.#usable(entry), wanted);
+    if (again === 'unknown' && (entry.failed || !isAskedNow)) throw this.#unavailable(entry);
+    return again;
+  };
 
-type KeySetCacheTools = ReturnType<typeof prepareKeySetCache>;
+  #entryOf = ({ id, uri }: KeySource): Entry =>
+    this.#entries.get(`${id} ${uri}`, () => ({
+      keys: undefined,
+      freshUntil: 0,
+      endedAt: Number.NEGATIVE_INFINITY,
+      failed: false,
+      underway: undefined,
+    }));
 
-function prepareKeySetCache({ now = () => performance.now(), limit = KEPT, ...needs }: KeySetCacheNeeds) {
-  const entries = createBoundedCache<Entry>({ limit });
-  return { ...needs, now, limit, entries };
-}
+  #load = async (entry: Entry, source: KeySource): Promise<void> => {
+    try {
+      const { keys, freshness } = await this.needs.fetch(source.uri);
+      entry.keys = keys;
+      entry.freshUntil = this.#now() + freshness;
+      entry.failed = false;
+      await note(this.needs.log, source, null);
+    } catch (error) {
+      entry.failed = true;
+      this.needs.log.warn(
+        { event: 'trusted_issuers.fetch_failed', reason: reasonOf(error), trusted_issuer: source.id },
+        'the keys of a trusted issuer cannot be had',
+      );
+      await note(
+        this.needs.log,
+        source,
+        error instanceof JwksError ? error.message : 'a fault of this service',
+      );
+    } finally {
+      entry.endedAt = this.#now();
+      entry.underway = undefined;
+    }
+  };
 
-/**
- * Finds the key for a token's header. Nothing is fetched while the set is fresh and contains the key.
- * @param outsideTurn waits for a fetch, so that an issuer that does not answer holds up no other request
- * @returns `unknown` when the issuer has no such key, `ambiguous` when several keys match a token without `kid`
- * @throws ServiceError `temporarily_unavailable` when the fetch fails and the last set is too old or lacks the key, and
- * when the issuer was asked so shortly before that it may have published the key since
- */
-async function find(
-  needs: KeySetCacheTools,
-  source: KeySource,
-  wanted: { readonly kid?: string | undefined; readonly alg: string },
-  outsideTurn: OutsideTurn = (wait) => wait(),
-): Promise<TrustedJwk | 'unknown' | 'ambiguous'> {
-  const entry = entryOf(needs, source);
-  const isOld = entry.keys === undefined || needs.now() >= entry.freshUntil;
-  const wasAsked = isOld && (await refresh(needs, entry, source, outsideTurn));
-  const found = selectKey(usable(needs, entry), wanted);
-  if (found !== 'unknown' || (wasAsked && !entry.failed)) return found;
-  const isAskedNow = await refresh(needs, entry, source, outsideTurn);
-  const again = selectKey(usable(needs, entry), wanted);
-  if (again === 'unknown' && (entry.failed || !isAskedNow)) throw unavailable(needs, entry);
-  return again;
-}
+  /** Fetches the set, unless the pause since the last fetch runs. @returns whether the issuer was asked */
+  #refresh = async (entry: Entry, source: KeySource, outsideTurn: OutsideTurn): Promise<boolean> => {
+    if (entry.underway === undefined && this.#now() - entry.endedAt < pauseOf(entry)) return false;
+    entry.underway ??= this.#load(entry, source);
+    const { underway } = entry;
+    await outsideTurn(() => underway);
+    return true;
+  };
 
-function entryOf({ entries }: KeySetCacheTools, { id, uri }: KeySource): Entry {
-  return entries.get(`${id} ${uri}`, () => ({
-    keys: undefined,
-    freshUntil: 0,
-    endedAt: Number.NEGATIVE_INFINITY,
-    failed: false,
-    underway: undefined,
-  }));
-}
+  #usable = (entry: Entry): readonly TrustedJwk[] => {
+    if (entry.keys === undefined || this.#now() >= entry.freshUntil + STALE) throw this.#unavailable(entry);
+    return entry.keys;
+  };
 
-async function load({ fetch, now, log }: KeySetCacheTools, entry: Entry, source: KeySource): Promise<void> {
-  try {
-    const { keys, freshness } = await fetch(source.uri);
-    entry.keys = keys;
-    entry.freshUntil = now() + freshness;
-    entry.failed = false;
-    await note(log, source, null);
-  } catch (error) {
-    entry.failed = true;
-    log.warn(
-      { event: 'trusted_issuers.fetch_failed', reason: reasonOf(error), trusted_issuer: source.id },
-      'the keys of a trusted issuer cannot be had',
-    );
-    await note(log, source, error instanceof JwksError ? error.message : 'a fault of this service');
-  } finally {
-    entry.endedAt = now();
-    entry.underway = undefined;
-  }
+  /** The client is to wait for the rest of the pause. */
+  #unavailable = (entry: Entry): ServiceError =>
+    new ServiceError('temporarily_unavailable', {
+      detail: entry.failed
+        ? 'The keys of the issuer of the token cannot be had; last_fetch of the issuer says why. Try again.'
+        : 'The issuer of the token was asked for its keys a moment ago, and did not have this one then. Try again.',
+      retryAfterSeconds: Math.max(1, Math.ceil((entry.endedAt + pauseOf(entry) - this.#now()) / 1000)),
+    });
 }
 
 /** Keeps what a fetch met. The keys serve although it could not be written down. */
@@ -127,33 +144,4 @@ async function note(log: Log<'warn'>, source: KeySource, error: string | null): 
   }
 }
 
-/** Fetches the set, unless the pause since the last fetch runs. @returns whether the issuer was asked */
-async function refresh(
-  needs: KeySetCacheTools,
-  entry: Entry,
-  source: KeySource,
-  outsideTurn: OutsideTurn,
-): Promise<boolean> {
-  if (entry.underway === undefined && needs.now() - entry.endedAt < pauseOf(entry)) return false;
-  entry.underway ??= load(needs, entry, source);
-  const { underway } = entry;
-  await outsideTurn(() => underway);
-  return true;
-}
-
-function usable(needs: KeySetCacheTools, entry: Entry): readonly TrustedJwk[] {
-  if (entry.keys === undefined || needs.now() >= entry.freshUntil + STALE) throw unavailable(needs, entry);
-  return entry.keys;
-}
-
 const pauseOf = ({ failed }: Entry) => (failed ? PAUSE.failure : PAUSE.unknownKey);
-
-/** The client is to wait for the rest of the pause. */
-function unavailable({ now }: KeySetCacheTools, entry: Entry): ServiceError {
-  return new ServiceError('temporarily_unavailable', {
-    detail: entry.failed
-      ? 'The keys of the issuer of the token cannot be had; last_fetch of the issuer says why. Try again.'
-      : 'The issuer of the token was asked for its keys a moment ago, and did not have this one then. Try again.',
-    retryAfterSeconds: Math.max(1, Math.ceil((entry.endedAt + pauseOf(entry) - now()) / 1000)),
-  });
-}

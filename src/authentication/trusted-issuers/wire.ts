@@ -3,11 +3,11 @@ import { createGuardedAgent } from '../../platform/egress/guarded-agent.client.t
 import type { Platform } from '../../platform/platform.ts';
 import { createFetchNote } from './fetch-note.service.ts';
 import * as store from './fetch-note.store.ts';
-import { createIssuerKeyFinder } from './issuer-key-finder.service.ts';
+import { IssuerKeyFinder } from './issuer-key-finder.service.ts';
 import { createJwksFetcher } from './jwks.client.ts';
-import { createKeySetCache } from './key-set.service.ts';
-import { createSubjectTokenService } from './subject-token.service.ts';
-import { createTrustedIssuerService, type TrustedIssuerNeeds } from './trusted-issuer.service.ts';
+import { KeySetCache } from './key-set.service.ts';
+import { SubjectTokenService } from './subject-token.service.ts';
+import { type TrustedIssuerNeeds, TrustedIssuerService } from './trusted-issuer.service.ts';
 
 /** @param fetchDeadline milliseconds; longer in tests */
 export function wireTrustedIssuers(
@@ -16,20 +16,20 @@ export function wireTrustedIssuers(
   fetchDeadline?: number,
 ) {
   const agent = openAgent(config);
-  const issuerKeySets = createKeySetCache({
+  const issuerKeySets = new KeySetCache({
     fetch: createJwksFetcher({ agent, deadline: fetchDeadline }),
     log,
     now: clock.monotonic,
   });
-  const trustedKeys = createIssuerKeyFinder({
+  const trustedKeys = new IssuerKeyFinder({
     issuerKeySets,
     noteFetch: createFetchNote('trusted_issuer', { database, records }),
   });
   const { admittedNetworks } = agent;
   return {
-    trustedIssuers: createTrustedIssuerService({ records, database, admittedNetworks }),
+    trustedIssuers: new TrustedIssuerService({ records, database, admittedNetworks }),
     /** Verifies users' tokens of trusted issuers. */
-    subjects: createSubjectTokenService({ database, trustedKeys, now: clock.now }),
+    subjects: new SubjectTokenService({ database, trustedKeys, now: clock.now }),
     /** The fetched keys of other issuers, of users' tokens and of workloads' assertions. */
     issuerKeySets,
     admittedNetworks,

@@ -3,10 +3,10 @@ import type { FailureLimits } from '../../platform/http/wire.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { JWT_BEARER_GRANT } from '../tokens/grant-types.ts';
 import { createFetchNote } from '../trusted-issuers/fetch-note.service.ts';
-import { createIssuerKeyFinder } from '../trusted-issuers/issuer-key-finder.service.ts';
-import { createWorkloadFailureService } from './workload-failure.service.ts';
-import { createWorkloadIssuerService, type WorkloadIssuerNeeds } from './workload-issuer.service.ts';
-import { createWorkloadTokenService, type WorkloadTokenNeeds } from './workload-token.service.ts';
+import { IssuerKeyFinder } from '../trusted-issuers/issuer-key-finder.service.ts';
+import { WorkloadFailureService } from './workload-failure.service.ts';
+import { type WorkloadIssuerNeeds, WorkloadIssuerService } from './workload-issuer.service.ts';
+import { type WorkloadTokenNeeds, WorkloadTokenService } from './workload-token.service.ts';
 
 /** @param rooms.limits limits refused assertions as failures of clients */
 export function wireWorkloadIssuers(
@@ -16,16 +16,16 @@ export function wireWorkloadIssuers(
     ...rooms
   }: Omit<WorkloadIssuerNeeds, 'database'> &
     Omit<WorkloadTokenNeeds, 'database' | 'trustedKeys' | 'workloadFailures' | 'now'> &
-    Pick<Parameters<typeof createIssuerKeyFinder>[0], 'issuerKeySets'> &
+    Pick<ConstructorParameters<typeof IssuerKeyFinder>[0], 'issuerKeySets'> &
     FailureLimits,
 ) {
   const failures = limits.limitFailures('workload', config.rateLimit.clientFailures);
-  const workloadFailures = createWorkloadFailureService({ ...rooms, database, log, failures });
-  const trustedKeys = createIssuerKeyFinder({
+  const workloadFailures = new WorkloadFailureService({ ...rooms, database, log, failures });
+  const trustedKeys = new IssuerKeyFinder({
     ...rooms,
     noteFetch: createFetchNote('workload_issuer', { ...rooms, database }),
   });
-  const { grant } = createWorkloadTokenService({
+  const { grant } = new WorkloadTokenService({
     ...rooms,
     database,
     trustedKeys,
@@ -33,7 +33,7 @@ export function wireWorkloadIssuers(
     now: clock.now,
   });
   return {
-    workloadIssuers: createWorkloadIssuerService({ ...rooms, database }),
+    workloadIssuers: new WorkloadIssuerService({ ...rooms, database }),
     workloadFailures,
     /** The grant with its `grant_type`. */
     workloadGrant: [JWT_BEARER_GRANT, grant] as const,

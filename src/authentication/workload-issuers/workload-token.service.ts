@@ -11,7 +11,7 @@ import type { Transaction } from '../../platform/database/transaction.ts';
 import type { ErrorCode } from '../../platform/errors/catalogue.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import { grantScopes } from '../../platform/scopes.ts';
-import { bindUseCases } from '../../platform/use-cases.ts';
+import { Service } from '../../platform/service.ts';
 import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import { checkProofGiven } from '../dpop/required-proof.ts';
 import type { AccessTokenGrant } from '../tokens/access-token.ts';
@@ -67,161 +67,132 @@ export type WorkloadTokenNeeds = {
 };
 
 /** The jwt-bearer grant (RFC 7523 §2.1). @param now milliseconds since 1970 */
-export function createWorkloadTokenService(needs: WorkloadTokenNeeds) {
-  const tools = prepareWorkloadToken(needs);
-  return bindUseCases(tools, { grant });
-}
+export class WorkloadTokenService extends Service<WorkloadTokenNeeds> {
+  readonly #now = this.needs.now ?? Date.now;
 
-type WorkloadTokenTools = ReturnType<typeof prepareWorkloadToken>;
-
-function prepareWorkloadToken({ now = Date.now, ...needs }: WorkloadTokenNeeds) {
-  return { ...needs, now };
-}
-
-/**
- * Exchanges an assertion for a token of the agent that the issuer's rules name. Order of the checks: issuer,
- * signature, claims, proof of a key; then in one transaction the rules, the agent, scope and audience, and whether
- * the assertion was used before. Refusals of a known issuer's assertions are on record; none uses an assertion up.
- * @throws ServiceError `invalid_request` without an assertion, `invalid_client` with a client's credentials,
- * `invalid_grant` for each fault of the assertion, `policy_denied` for a suspended agent, `invalid_scope`,
- * `invalid_target`, `invalid_dpop_proof`, `use_dpop_nonce`, `rate_limited` after too many refusals,
- * `temporarily_unavailable` (keys of the issuer)
- */
-async function grant(
-  needs: WorkloadTokenTools,
-  context: RequestContext,
-  request: GrantRequest,
-): Promise<TokenAnswer> {
-  const { authorization, parameters } = request;
-  const { assertion: text, client_assertion, client_secret } = parameters;
-  if (authorization !== undefined || client_assertion !== undefined || client_secret !== undefined)
-    throw new ServiceError('invalid_client', {
-      detail: 'The assertion of a workload needs no client authentication.',
-    });
-  if (text === undefined) throw invalidField('body.assertion', 'is missing');
-  const issuer = await findIssuer(needs, context, peekClaims(text, refused));
-  try {
-    return await answer(needs, context, issuer, request, text);
-  } catch (error) {
-    if (!(error instanceof ServiceError) || UNRECORDED.includes(error.code)) throw error;
-    throw await needs.workloadFailures.report(context, issuer.id, error);
-  }
-}
-
-/** Finds the issuer that an assertion names: by `iss`, or by the trust domain of a SPIFFE ID. */
-async function findIssuer(
-  { database }: WorkloadTokenTools,
-  { tenant }: RequestContext,
-  { iss, sub }: JWTPayload,
-): Promise<WorkloadIssuer> {
-  const named = typeof iss === 'string' && isWorkloadIssuer(iss) ? [iss] : [];
-  const domain = trustDomainOf(sub);
-  const names = domain === undefined ? named : [...named, domain];
-  const found = names.length === 0 ? [] : await store.findByNames(database, tenant.id, names);
-  const issuer = found.find((each) => each.issuer === iss) ?? found[0];
-  if (issuer === undefined) throw refused(UNTRUSTED);
-  return issuer;
-}
-
-/** Verifies signature and claims. @throws ServiceError `invalid_grant`, `temporarily_unavailable` */
-async function verify(
-  { trustedKeys, now }: WorkloadTokenTools,
-  { tenant, outsideTurn }: RequestContext,
-  issuer: WorkloadIssuer,
-  text: string,
-): Promise<WorkloadAssertion> {
-  try {
-    const { protectedHeader: header, payload } = await compactVerify(
-      text,
-      ({ kid, alg }) => trustedKeys.find(issuer, { kid, alg }, refused, outsideTurn),
-      { algorithms: [...SUBJECT_TOKEN_ALGORITHMS] },
-    );
-    const claims: Readonly<Record<string, unknown>> = JSON.parse(new TextDecoder().decode(payload));
-    return readAssertion({ header, claims, text }, issuer, tenant, now());
-  } catch (error) {
-    throw refuseToken(error, refused);
-  }
-}
-
-/** Locks what the token depends on, and decides by it as it is then. */
-async function decide(
-  needs: WorkloadTokenTools,
-  unit: Transaction,
-  context: RequestContext,
-  { issuer: read, assertion, parameters, key }: Asked,
-): Promise<AccessTokenGrant> {
-  const { tenant } = context;
-  const issuer = await store.lock(unit, tenant.id, read.id, 'KEY SHARE');
-  if (issuer === undefined) throw refused(UNTRUSTED);
-  if (issuer.updatedAt.getTime() !== read.updatedAt.getTime())
-    throw new ServiceError('temporarily_unavailable', { retryAfterSeconds: 1 });
-  const rule = findRule(issuer.rules, assertion.claims);
-  if (rule === undefined) throw refused(`with the sub ${assertion.sub} fits no rule of its issuer`);
-  const agent = await holdAgent(needs, unit, context, rule.agentId);
-  context.countClient?.(agent.id);
-  checkProofGiven(key, tenant, agent);
-  const scopes = grantScopes(parameters.scope, agent.scopes);
-  const audience = chooseAudience(agent, tenant, parameters.resource);
-  if (audience === undefined)
-    throw new ServiceError('invalid_target', {
-      detail: describeNoTarget(parameters.resource, (one) => chooseAudience(agent, tenant, one) === one),
-    });
-  const { name, capabilities } = agent;
-  return {
-    sub: agent.id,
-    audience,
-    scopes,
-    clientId: issuer.id,
-    agent: { name, capabilities },
-    jkt: key?.jkt,
+  /**
+   * Exchanges an assertion for a token of the agent that the issuer's rules name. Order of the checks: issuer,
+   * signature, claims, proof of a key; then in one transaction the rules, the agent, scope and audience, and whether
+   * the assertion was used before. Refusals of a known issuer's assertions are on record; none uses an assertion up.
+   * @throws ServiceError `invalid_request` without an assertion, `invalid_client` with a client's credentials,
+   * `invalid_grant` for each fault of the assertion, `policy_denied` for a suspended agent, `invalid_scope`,
+   * `invalid_target`, `invalid_dpop_proof`, `use_dpop_nonce`, `rate_limited` after too many refusals,
+   * `temporarily_unavailable` (keys of the issuer)
+   */
+  grant = async (context: RequestContext, request: GrantRequest): Promise<TokenAnswer> => {
+    const { authorization, parameters } = request;
+    const { assertion: text, client_assertion, client_secret } = parameters;
+    if (authorization !== undefined || client_assertion !== undefined || client_secret !== undefined)
+      throw new ServiceError('invalid_client', {
+        detail: 'The assertion of a workload needs no client authentication.',
+      });
+    if (text === undefined) throw invalidField('body.assertion', 'is missing');
+    const issuer = await this.#findIssuer(context, peekClaims(text, refused));
+    try {
+      return await this.#answer(context, issuer, request, text);
+    } catch (error) {
+      if (!(error instanceof ServiceError) || UNRECORDED.includes(error.code)) throw error;
+      throw await this.needs.workloadFailures.report(context, issuer.id, error);
+    }
   };
-}
 
-async function holdAgent(
-  { agents }: WorkloadTokenTools,
-  unit: Transaction,
-  context: RequestContext,
-  id: string,
-): Promise<AgentRecord> {
-  const agent = await agents.holdIfThere(unit, context, id);
-  if (agent === undefined) throw refused('is for an agent that was deleted');
-  if (agent.status === 'suspended')
-    throw new ServiceError('policy_denied', { detail: 'The agent is suspended.' });
-  return agent;
-}
+  /** Finds the issuer that an assertion names: by `iss`, or by the trust domain of a SPIFFE ID. */
+  #findIssuer = async ({ tenant }: RequestContext, { iss, sub }: JWTPayload): Promise<WorkloadIssuer> => {
+    const named = typeof iss === 'string' && isWorkloadIssuer(iss) ? [iss] : [];
+    const domain = trustDomainOf(sub);
+    const names = domain === undefined ? named : [...named, domain];
+    const found = names.length === 0 ? [] : await store.findByNames(this.needs.database, tenant.id, names);
+    const issuer = found.find((each) => each.issuer === iss) ?? found[0];
+    if (issuer === undefined) throw refused(UNTRUSTED);
+    return issuer;
+  };
 
-/** Uses the assertion up, or again for the same request, and records the token, in one transaction. */
-function redeem(
-  needs: WorkloadTokenTools,
-  context: RequestContext,
-  asked: Asked,
-  issue: AccessTokenIssuer,
-): Promise<Issued> {
-  return needs.database.transaction({ tenant: context.tenant }, async (unit) => {
-    const grant = await decide(needs, unit, context, asked);
-    const { hash, expiresAt } = asked.assertion;
-    const request = digestOfRequest(context, asked.parameters, asked.key?.jkt);
-    const use = { owner: context.tenant.id, hash, expiresAt, request };
-    if (!(await store.usedAssertions.recordOne(unit, use)))
-      throw refused(asked.assertion.jti === undefined ? USED_WITHOUT_JTI : USED);
-    const { claims: _, ...issued } = issue(grant);
-    await needs.records.write(unit, context, describe(context, asked, { grant, issued }));
-    return { grant, issued };
-  });
-}
+  /** Verifies signature and claims. @throws ServiceError `invalid_grant`, `temporarily_unavailable` */
+  #verify = async (
+    { tenant, outsideTurn }: RequestContext,
+    issuer: WorkloadIssuer,
+    text: string,
+  ): Promise<WorkloadAssertion> => {
+    try {
+      const { protectedHeader: header, payload } = await compactVerify(
+        text,
+        ({ kid, alg }) => this.needs.trustedKeys.find(issuer, { kid, alg }, refused, outsideTurn),
+        { algorithms: [...SUBJECT_TOKEN_ALGORITHMS] },
+      );
+      const claims: Readonly<Record<string, unknown>> = JSON.parse(new TextDecoder().decode(payload));
+      return readAssertion({ header, claims, text }, issuer, tenant, this.#now());
+    } catch (error) {
+      throw refuseToken(error, refused);
+    }
+  };
 
-async function answer(
-  needs: WorkloadTokenTools,
-  context: RequestContext,
-  issuer: WorkloadIssuer,
-  { parameters, proveKey }: Pick<GrantRequest, 'parameters' | 'proveKey'>,
-  text: string,
-): Promise<TokenAnswer> {
-  const assertion = await verify(needs, context, issuer, text);
-  const key = await proveKey();
-  // Prepared before the transaction begins, because a transaction that waits for a second connection could block.
-  const issue = await needs.tokens.prepareAccessTokens(context.tenant);
-  return answerOf(await redeem(needs, context, { issuer, assertion, parameters, key }, issue));
+  /** Locks what the token depends on, and decides by it as it is then. */
+  #decide = async (
+    unit: Transaction,
+    context: RequestContext,
+    { issuer: read, assertion, parameters, key }: Asked,
+  ): Promise<AccessTokenGrant> => {
+    const { tenant } = context;
+    const issuer = await store.lock(unit, tenant.id, read.id, 'KEY SHARE');
+    if (issuer === undefined) throw refused(UNTRUSTED);
+    if (issuer.updatedAt.getTime() !== read.updatedAt.getTime())
+      throw new ServiceError('temporarily_unavailable', { retryAfterSeconds: 1 });
+    const rule = findRule(issuer.rules, assertion.claims);
+    if (rule === undefined) throw refused(`with the sub ${assertion.sub} fits no rule of its issuer`);
+    const agent = await this.#holdAgent(unit, context, rule.agentId);
+    context.countClient?.(agent.id);
+    checkProofGiven(key, tenant, agent);
+    const scopes = grantScopes(parameters.scope, agent.scopes);
+    const audience = chooseAudience(agent, tenant, parameters.resource);
+    if (audience === undefined)
+      throw new ServiceError('invalid_target', {
+        detail: describeNoTarget(parameters.resource, (one) => chooseAudience(agent, tenant, one) === one),
+      });
+    const { name, capabilities } = agent;
+    return {
+      sub: agent.id,
+      audience,
+      scopes,
+      clientId: issuer.id,
+      agent: { name, capabilities },
+      jkt: key?.jkt,
+    };
+  };
+
+  #holdAgent = async (unit: Transaction, context: RequestContext, id: string): Promise<AgentRecord> => {
+    const agent = await this.needs.agents.holdIfThere(unit, context, id);
+    if (agent === undefined) throw refused('is for an agent that was deleted');
+    if (agent.status === 'suspended')
+      throw new ServiceError('policy_denied', { detail: 'The agent is suspended.' });
+    return agent;
+  };
+
+  /** Uses the assertion up, or again for the same request, and records the token, in one transaction. */
+  #redeem = (context: RequestContext, asked: Asked, issue: AccessTokenIssuer): Promise<Issued> =>
+    this.needs.database.transaction({ tenant: context.tenant }, async (unit) => {
+      const grant = await this.#decide(unit, context, asked);
+      const { hash, expiresAt } = asked.assertion;
+      const request = digestOfRequest(context, asked.parameters, asked.key?.jkt);
+      const use = { owner: context.tenant.id, hash, expiresAt, request };
+      if (!(await store.usedAssertions.recordOne(unit, use)))
+        throw refused(asked.assertion.jti === undefined ? USED_WITHOUT_JTI : USED);
+      const { claims: _, ...issued } = issue(grant);
+      await this.needs.records.write(unit, context, describe(context, asked, { grant, issued }));
+      return { grant, issued };
+    });
+
+  #answer = async (
+    context: RequestContext,
+    issuer: WorkloadIssuer,
+    { parameters, proveKey }: Pick<GrantRequest, 'parameters' | 'proveKey'>,
+    text: string,
+  ): Promise<TokenAnswer> => {
+    const assertion = await this.#verify(context, issuer, text);
+    const key = await proveKey();
+    // Prepared before the transaction begins, because a transaction that waits for a second connection could block.
+    const issue = await this.needs.tokens.prepareAccessTokens(context.tenant);
+    return answerOf(await this.#redeem(context, { issuer, assertion, parameters, key }, issue));
+  };
 }
 
 function describe({ address }: RequestContext, { issuer, assertion }: Asked, { grant, issued }: Issued) {

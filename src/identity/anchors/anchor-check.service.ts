@@ -11,7 +11,7 @@ import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
-import { bindUseCases } from '../../platform/use-cases.ts';
+import { Service } from '../../platform/service.ts';
 import type { AgentService } from '../agents/agent.service.ts';
 import type { TenantService } from '../tenants/tenant.service.ts';
 import type { AnchorStatus } from './anchor.ts';
@@ -50,132 +50,120 @@ export type AnchorCheckNeeds = {
   tenants: Pick<TenantService, 'byId'>;
   agents: Pick<AgentService, 'holdIfThere'>;
   progress: AnchorProgressService;
+  /** Checks whether a proof is published. */
   looker: ProofLooker;
 };
 
-/**
- * Creates the steps of anchors.
- * @param looker checks whether a proof is published
- */
-export function createAnchorCheckService(needs: AnchorCheckNeeds) {
-  return {
-    ...bindUseCases(needs, { look, describe, check, fail, requestByOperator }),
-    listExpectedWorkflows: store.listExpectedWorkflows,
+/** Creates the steps of anchors. */
+export class AnchorCheckService extends Service<AnchorCheckNeeds> {
+  /** Reads the state of an anchor and its next step in one round trip. Changes nothing. */
+  look = async (name: CheckedAnchor): Promise<AnchorStanding> =>
+    standingOf(await store.read(this.needs.database, name));
+
+  /** Describes an anchor for an operator: its domain, type and agent. */
+  describe = async (
+    name: CheckedAnchor,
+  ): Promise<{ summary: string; agentId: string; host: string } | undefined> => {
+    const found = await store.read(this.needs.database, name);
+    return found && { summary: `${found.value} · ${found.type}`, agentId: found.agentId, host: found.value };
   };
-}
 
-export type AnchorCheckService = ReturnType<typeof createAnchorCheckService>;
-
-/** Reads the state of an anchor and its next step in one round trip. Changes nothing. */
-async function look({ database }: AnchorCheckNeeds, name: CheckedAnchor): Promise<AnchorStanding> {
-  return standingOf(await store.read(database, name));
-}
-
-/** Describes an anchor for an operator: its domain, type and agent. */
-async function describe(
-  { database }: AnchorCheckNeeds,
-  name: CheckedAnchor,
-): Promise<{ summary: string; agentId: string; host: string } | undefined> {
-  const found = await store.read(database, name);
-  return found && { summary: `${found.value} · ${found.type}`, agentId: found.agentId, host: found.value };
-}
-
-/**
- * Checks the proof if the check is due, and records the outcome. The check is postponed without a record in three
- * cases: an operator holds the host; the tenant is suspended; the tenant's last check of the same domain was less
- * than five seconds ago. Of concurrent checks, the first to finish is recorded. Emits
- * `admin.agent.anchor.verified`, `missing` or `revoked`.
- * @returns the state of the anchor afterwards
- */
-async function check(needs: AnchorCheckNeeds, name: CheckedAnchor): Promise<AnchorStanding> {
-  const before = await store.read(needs.database, name);
-  if (before === undefined || decideAnchorStep(before).kind !== 'look') return standingOf(before);
-  if (!(await needs.database.transaction({}, (transaction) => turns.take(transaction, name))))
-    return look(needs, name);
-  const outcome = await needs.looker.look(before);
-  return change(needs, name, async (context, found) => {
-    if (found.checks !== before.checks) return;
-    const effect = judgeLook({ ...found, beganAt: before.now }, outcome === FOUND, Math.random());
-    if (effect !== null) await record(needs, context, found, outcome, effect);
-  });
-}
-
-/** Marks an overdue pending anchor as failed. Emits `admin.agent.anchor.failed`. @returns the state afterwards */
-function fail(needs: AnchorCheckNeeds, name: CheckedAnchor): Promise<AnchorStanding> {
-  return change(needs, name, async (context, found) => {
-    if (decideAnchorStep(found).kind !== 'fail') return;
-    await store.fail(context.transaction, found.id);
-    await needs.progress.tell(context.transaction, context, 'failed', found, { last_error: errorOf(found) });
-  });
-}
-
-/**
- * Makes a check due now because an operator requested it, and writes an audit entry.
- * @throws ServiceError `not_found`; `conflict` when the anchor has ended
- */
-async function requestByOperator(
-  { tenants, database, progress }: AnchorCheckNeeds,
-  name: CheckedAnchor,
-  { by, reason }: OperatorRequest = {},
-): Promise<void> {
-  const tenant = await tenants.byId(name.tenantId);
-  const found = await store.read(database, name);
-  if (tenant === undefined || found === undefined)
-    throw new ServiceError('not_found', { detail: 'There is no such anchor.' });
-  await database.transaction({}, async (transaction) => {
-    if (!(await store.request(transaction, name, { atOnce: true })))
-      throw new ServiceError('conflict', { detail: 'The anchor has ended.' });
-    const context = operatorContext(tenant, newId(), { by });
-    await progress.tell(
-      transaction,
-      context,
-      'check_requested',
-      found,
-      reason === undefined ? {} : { reason },
-    );
-  });
-}
-
-/** Locks the anchor and calls `work` with its current row. Does not call it when the anchor's agent is deleted. */
-async function change(
-  { tenants, database, agents }: AnchorCheckNeeds,
-  name: CheckedAnchor,
-  work: (context: Context, found: AnchorCase) => Promise<void>,
-): Promise<AnchorStanding> {
-  const tenant = await tenants.byId(name.tenantId);
-  const known = await store.read(database, name);
-  if (tenant === undefined || known === undefined) return GONE;
-  return database.transaction({}, async (transaction) => {
-    const context = { ...serviceContext(tenant, newId()), tenant, transaction };
-    if ((await agents.holdIfThere(transaction, context, known.agentId)) === undefined) return GONE;
-    await store.lock(transaction, name);
-    const found = await store.read(transaction, name);
-    if (found !== undefined) await work(context, found);
-    return standingOf(await store.read(transaction, name));
-  });
-}
-
-async function record(
-  { progress }: AnchorCheckNeeds,
-  context: Context,
-  found: AnchorCase,
-  outcome: string,
-  effect: LookEffect,
-): Promise<void> {
-  const { transaction } = context;
-  await store.record(transaction, found.id, outcome, effect);
-  if (effect.change === 'verified') await progress.tell(transaction, context, 'verified', found);
-  if (effect.missingSince === null || effect.change === null) return;
-  const facts = { missing_since: effect.missingSince.toISOString(), last_error: outcome };
-  if (effect.change === 'missing') {
-    const at = revocationTime(effect.missingSince).toISOString();
-    await progress.tell(transaction, context, 'missing', found, { ...facts, revokes_at: at });
-  } else
-    await progress.tell(transaction, context, 'revoked', found, {
-      was: found.status,
-      reason: 'proof_missing',
-      ...facts,
+  /**
+   * Checks the proof if the check is due, and records the outcome. The check is postponed without a record in three
+   * cases: an operator holds the host; the tenant is suspended; the tenant's last check of the same domain was less
+   * than five seconds ago. Of concurrent checks, the first to finish is recorded. Emits
+   * `admin.agent.anchor.verified`, `missing` or `revoked`.
+   * @returns the state of the anchor afterwards
+   */
+  check = async (name: CheckedAnchor): Promise<AnchorStanding> => {
+    const before = await store.read(this.needs.database, name);
+    if (before === undefined || decideAnchorStep(before).kind !== 'look') return standingOf(before);
+    if (!(await this.needs.database.transaction({}, (transaction) => turns.take(transaction, name))))
+      return this.look(name);
+    const outcome = await this.needs.looker.look(before);
+    return this.#change(name, async (context, found) => {
+      if (found.checks !== before.checks) return;
+      const effect = judgeLook({ ...found, beganAt: before.now }, outcome === FOUND, Math.random());
+      if (effect !== null) await this.#record(context, found, outcome, effect);
     });
+  };
+
+  /** Marks an overdue pending anchor as failed. Emits `admin.agent.anchor.failed`. @returns the state afterwards */
+  fail = (name: CheckedAnchor): Promise<AnchorStanding> =>
+    this.#change(name, async (context, found) => {
+      if (decideAnchorStep(found).kind !== 'fail') return;
+      await store.fail(context.transaction, found.id);
+      await this.needs.progress.tell(context.transaction, context, 'failed', found, {
+        last_error: errorOf(found),
+      });
+    });
+
+  /**
+   * Makes a check due now because an operator requested it, and writes an audit entry.
+   * @throws ServiceError `not_found`; `conflict` when the anchor has ended
+   */
+  requestByOperator = async (name: CheckedAnchor, { by, reason }: OperatorRequest = {}): Promise<void> => {
+    const tenant = await this.needs.tenants.byId(name.tenantId);
+    const found = await store.read(this.needs.database, name);
+    if (tenant === undefined || found === undefined)
+      throw new ServiceError('not_found', { detail: 'There is no such anchor.' });
+    await this.needs.database.transaction({}, async (transaction) => {
+      if (!(await store.request(transaction, name, { atOnce: true })))
+        throw new ServiceError('conflict', { detail: 'The anchor has ended.' });
+      const context = operatorContext(tenant, newId(), { by });
+      await this.needs.progress.tell(
+        transaction,
+        context,
+        'check_requested',
+        found,
+        reason === undefined ? {} : { reason },
+      );
+    });
+  };
+
+  /** Lists the anchors whose workflow should be running. */
+  listExpectedWorkflows = store.listExpectedWorkflows;
+
+  /** Locks the anchor and calls `work` with its current row. Does not call it when the anchor's agent is deleted. */
+  #change = async (
+    name: CheckedAnchor,
+    work: (context: Context, found: AnchorCase) => Promise<void>,
+  ): Promise<AnchorStanding> => {
+    const tenant = await this.needs.tenants.byId(name.tenantId);
+    const known = await store.read(this.needs.database, name);
+    if (tenant === undefined || known === undefined) return GONE;
+    return this.needs.database.transaction({}, async (transaction) => {
+      const context = { ...serviceContext(tenant, newId()), tenant, transaction };
+      if ((await this.needs.agents.holdIfThere(transaction, context, known.agentId)) === undefined)
+        return GONE;
+      await store.lock(transaction, name);
+      const found = await store.read(transaction, name);
+      if (found !== undefined) await work(context, found);
+      return standingOf(await store.read(transaction, name));
+    });
+  };
+
+  #record = async (
+    context: Context,
+    found: AnchorCase,
+    outcome: string,
+    effect: LookEffect,
+  ): Promise<void> => {
+    const { transaction } = context;
+    await store.record(transaction, found.id, outcome, effect);
+    if (effect.change === 'verified') await this.needs.progress.tell(transaction, context, 'verified', found);
+    if (effect.missingSince === null || effect.change === null) return;
+    const facts = { missing_since: effect.missingSince.toISOString(), last_error: outcome };
+    if (effect.change === 'missing') {
+      const at = revocationTime(effect.missingSince).toISOString();
+      await this.needs.progress.tell(transaction, context, 'missing', found, { ...facts, revokes_at: at });
+    } else
+      await this.needs.progress.tell(transaction, context, 'revoked', found, {
+        was: found.status,
+        reason: 'proof_missing',
+        ...facts,
+      });
+  };
 }
 
 const GONE: AnchorStanding = {

@@ -6,7 +6,7 @@ import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
-import { bindUseCases } from '../../platform/use-cases.ts';
+import { Service } from '../../platform/service.ts';
 import type { AgentService } from '../agents/agent.service.ts';
 import { partOf } from '../agents/agent.ts';
 import type { AnchorFilters } from './anchor.store.ts';
@@ -33,138 +33,120 @@ export type AnchorNeeds = {
 };
 
 /** Source: Specification, "Anchor", "Anchor and delegation". */
-export function createAnchorService(needs: AnchorNeeds) {
-  return {
-    ...bindUseCases(needs, { create, get: read, list, requestCheck, revoke }),
-    exists: (context: RequestContext, agentId: string, id: string): Promise<boolean> =>
-      store.exists(context.transaction ?? needs.database, context.tenant.id, id, agentId),
-  };
-}
-
-export type AnchorService = ReturnType<typeof createAnchorService>;
-
-/**
- * Creates a pending anchor with a new proof, which its owner must publish within seven days.
- * @throws ServiceError `not_found` (agent); `conflict` while an anchor of the same type and value is pending or
- * verified, or when the agent has 50 live anchors, or its tenant 1,000
- */
-function create(
-  needs: AnchorNeeds,
-  context: RequestContext,
-  agentId: string,
-  { type, value }: NewAnchor,
-): Promise<Anchor> {
-  return needs.database.transaction(context, async (transaction) => {
-    await store.lockTenant(transaction, context.tenant.id);
-    const { id: owner } = await needs.agents.hold(transaction, context, agentId);
-    const row = {
-      id: newId(),
-      tenantId: context.tenant.id,
-      agentId: owner,
-      type,
-      value,
-      proof: PROOF_PREFIX + newSecret(),
-    };
-    const failed = await store.failOverdue(transaction, row);
-    const { ofAgent, ofTenant } = await store.countLive(transaction, row);
-    if (ofTenant >= MOST_LIVE_OF_TENANT)
-      throw new ServiceError('conflict', {
-        detail: `The tenant has ${MOST_LIVE_OF_TENANT} pending or verified anchors, as many as it may have: revoke one.`,
-      });
-    if (ofAgent >= MOST_LIVE)
-      throw new ServiceError('conflict', {
-        detail: `The agent has ${MOST_LIVE} pending or verified anchors, as many as it may have: revoke one.`,
-      });
-    if (!(await store.insert(transaction, row)))
-      throw new ServiceError('conflict', {
-        detail: `The agent has a pending or verified anchor ${type} for ${value} already.`,
-      });
-    for (const { id, lastOutcome } of failed)
-      await needs.progress.tell(transaction, context, 'failed', { ...row, id }, { last_error: lastOutcome });
-    await needs.progress.tell(transaction, context, 'created', row);
-    await needs.progress.wake(transaction, row);
-    return read(needs, { ...context, transaction }, owner, row.id);
-  });
-}
-
-/** @throws ServiceError `not_found` for an anchor of another agent, or an agent of another tenant */
-async function read(
-  { database }: AnchorNeeds,
-  context: RequestContext,
-  agentId: string,
-  id: string,
-): Promise<Anchor> {
-  const name = partOf(context, agentId, id);
-  const anchor = await store.find(context.transaction ?? database, name);
-  if (anchor === undefined)
-    throw new ServiceError('not_found', { detail: 'The agent has no anchor with this id.' });
-  return anchor;
-}
-
-/** Returns a page, newest first. @throws ServiceError `not_found` */
-async function list(
-  { agents, database }: AnchorNeeds,
-  context: RequestContext,
-  agentId: string,
-  request: PageRequest & AnchorFilters,
-): Promise<Page<Anchor>> {
-  await agents.get(context, agentId);
-  const owner = { tenantId: context.tenant.id, agentId };
-  return store.list(context.transaction ?? database, owner, request);
-}
-
-/**
- * Requests a check of a pending or verified anchor: now, or a few seconds after the latest check.
- * @throws ServiceError `not_found`; `conflict` when the anchor has failed or is revoked
- */
-function requestCheck(
-  needs: AnchorNeeds,
-  context: RequestContext,
-  agentId: string,
-  id: string,
-): Promise<Anchor> {
-  return needs.database.transaction(context, async (transaction) => {
-    const joined = { ...context, transaction };
-    await needs.agents.hold(transaction, context, agentId);
-    const name = partOf(context, agentId, id);
-    const anchor = await read(needs, joined, agentId, id);
-    if (!(await checks.request(transaction, name, { agentId })))
-      throw new ServiceError('conflict', {
-        detail: `The anchor is ${anchor.status}: create another one.`,
-      });
-    await needs.progress.tell(transaction, context, 'check_requested', anchor);
-    await needs.progress.wake(transaction, name);
-    return read(needs, joined, agentId, id);
-  });
-}
-
-/**
- * Revokes a pending or verified anchor. A failed or revoked anchor is not changed. Emits
- * `admin.agent.anchor.revoked`.
- * @param reason for the audit log and the event
- * @throws ServiceError `not_found`
- */
-function revoke(
-  needs: AnchorNeeds,
-  context: RequestContext,
-  agentId: string,
-  id: string,
-  reason?: string | undefined,
-): Promise<Anchor> {
-  return needs.database.transaction(context, async (transaction) => {
-    const joined = { ...context, transaction };
-    await needs.agents.hold(transaction, context, agentId);
-    await store.lock(transaction, partOf(context, agentId, id));
-    const anchor = await read(needs, joined, agentId, id);
-    if (anchor.status === 'revoked' || anchor.status === 'failed') return anchor;
-    await store.revoke(transaction, id);
-    await needs.progress.tell(transaction, context, 'revoked', anchor, {
-      was: anchor.status,
-      reason: reason ?? null,
-      missing_since: anchor.missingSince?.toISOString() ?? null,
-      last_error: errorOf(anchor),
+export class AnchorService extends Service<AnchorNeeds> {
+  /**
+   * Creates a pending anchor with a new proof, which its owner must publish within seven days.
+   * @throws ServiceError `not_found` (agent); `conflict` while an anchor of the same type and value is pending or
+   * verified, or when the agent has 50 live anchors, or its tenant 1,000
+   */
+  create = (context: RequestContext, agentId: string, { type, value }: NewAnchor): Promise<Anchor> =>
+    this.needs.database.transaction(context, async (transaction) => {
+      await store.lockTenant(transaction, context.tenant.id);
+      const { id: owner } = await this.needs.agents.hold(transaction, context, agentId);
+      const row = {
+        id: newId(),
+        tenantId: context.tenant.id,
+        agentId: owner,
+        type,
+        value,
+        proof: PROOF_PREFIX + newSecret(),
+      };
+      const failed = await store.failOverdue(transaction, row);
+      const { ofAgent, ofTenant } = await store.countLive(transaction, row);
+      if (ofTenant >= MOST_LIVE_OF_TENANT)
+        throw new ServiceError('conflict', {
+          detail: `The tenant has ${MOST_LIVE_OF_TENANT} pending or verified anchors, as many as it may have: revoke one.`,
+        });
+      if (ofAgent >= MOST_LIVE)
+        throw new ServiceError('conflict', {
+          detail: `The agent has ${MOST_LIVE} pending or verified anchors, as many as it may have: revoke one.`,
+        });
+      if (!(await store.insert(transaction, row)))
+        throw new ServiceError('conflict', {
+          detail: `The agent has a pending or verified anchor ${type} for ${value} already.`,
+        });
+      for (const { id, lastOutcome } of failed)
+        await this.needs.progress.tell(
+          transaction,
+          context,
+          'failed',
+          { ...row, id },
+          { last_error: lastOutcome },
+        );
+      await this.needs.progress.tell(transaction, context, 'created', row);
+      await this.needs.progress.wake(transaction, row);
+      return this.get({ ...context, transaction }, owner, row.id);
     });
-    await needs.progress.wake(transaction, anchor);
-    return read(needs, joined, agentId, id);
-  });
+
+  /** @throws ServiceError `not_found` for an anchor of another agent, or an agent of another tenant */
+  get = async (context: RequestContext, agentId: string, id: string): Promise<Anchor> => {
+    const name = partOf(context, agentId, id);
+    const anchor = await store.find(context.transaction ?? this.needs.database, name);
+    if (anchor === undefined)
+      throw new ServiceError('not_found', { detail: 'The agent has no anchor with this id.' });
+    return anchor;
+  };
+
+  /** Returns a page, newest first. @throws ServiceError `not_found` */
+  list = async (
+    context: RequestContext,
+    agentId: string,
+    request: PageRequest & AnchorFilters,
+  ): Promise<Page<Anchor>> => {
+    await this.needs.agents.get(context, agentId);
+    const owner = { tenantId: context.tenant.id, agentId };
+    return store.list(context.transaction ?? this.needs.database, owner, request);
+  };
+
+  /**
+   * Requests a check of a pending or verified anchor: now, or a few seconds after the latest check.
+   * @throws ServiceError `not_found`; `conflict` when the anchor has failed or is revoked
+   */
+  requestCheck = (context: RequestContext, agentId: string, id: string): Promise<Anchor> =>
+    this.needs.database.transaction(context, async (transaction) => {
+      const joined = { ...context, transaction };
+      await this.needs.agents.hold(transaction, context, agentId);
+      const name = partOf(context, agentId, id);
+      const anchor = await this.get(joined, agentId, id);
+      if (!(await checks.request(transaction, name, { agentId })))
+        throw new ServiceError('conflict', {
+          detail: `The anchor is ${anchor.status}: create another one.`,
+        });
+      await this.needs.progress.tell(transaction, context, 'check_requested', anchor);
+      await this.needs.progress.wake(transaction, name);
+      return this.get(joined, agentId, id);
+    });
+
+  /**
+   * Revokes a pending or verified anchor. A failed or revoked anchor is not changed. Emits
+   * `admin.agent.anchor.revoked`.
+   * @param reason for the audit log and the event
+   * @throws ServiceError `not_found`
+   */
+  revoke = (
+    context: RequestContext,
+    agentId: string,
+    id: string,
+    reason?: string | undefined,
+  ): Promise<Anchor> =>
+    this.needs.database.transaction(context, async (transaction) => {
+      const joined = { ...context, transaction };
+      await this.needs.agents.hold(transaction, context, agentId);
+      await store.lock(transaction, partOf(context, agentId, id));
+      const anchor = await this.get(joined, agentId, id);
+      if (anchor.status === 'revoked' || anchor.status === 'failed') return anchor;
+      await store.revoke(transaction, id);
+      await this.needs.progress.tell(transaction, context, 'revoked', anchor, {
+        was: anchor.status,
+        reason: reason ?? null,
+        missing_since: anchor.missingSince?.toISOString() ?? null,
+        last_error: errorOf(anchor),
+      });
+      await this.needs.progress.wake(transaction, anchor);
+      return this.get(joined, agentId, id);
+    });
+
+  /** Returns whether the agent has this anchor. One indexed read. */
+  exists = (context: RequestContext, agentId: string, id: string): Promise<boolean> =>
+    store.exists(context.transaction ?? this.needs.database, context.tenant.id, id, agentId);
 }

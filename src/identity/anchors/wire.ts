@@ -3,8 +3,8 @@ import { promises as dns } from 'node:dns';
 import { createAddressLookup } from '../../platform/egress/address.client.ts';
 import { createGuardedAgent } from '../../platform/egress/guarded-agent.client.ts';
 import type { Platform } from '../../platform/platform.ts';
-import { type AnchorCheckNeeds, createAnchorCheckService } from './anchor-check.service.ts';
-import { type AnchorProgressNeeds, createAnchorProgressService } from './anchor-progress.service.ts';
+import { type AnchorCheckNeeds, AnchorCheckService } from './anchor-check.service.ts';
+import { type AnchorProgressNeeds, AnchorProgressService } from './anchor-progress.service.ts';
 import { createProofLooker, type ProofLooker } from './proof.client.ts';
 
 /** Wires the checks of a worker. @param looker a replacement for tests */
@@ -14,10 +14,10 @@ export function wireAnchorChecks(
   looker?: ProofLooker,
 ) {
   const { looker: guarded, close } = openLooker(config);
-  const anchorChecks = createAnchorCheckService({
+  const anchorChecks = new AnchorCheckService({
     ...rooms,
     database,
-    progress: createAnchorProgressService(rooms),
+    progress: new AnchorProgressService(rooms),
     looker: looker ?? guarded,
   });
   return { anchorChecks, close };

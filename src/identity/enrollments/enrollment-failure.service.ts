@@ -9,6 +9,7 @@ import type { RequestContext } from '../../platform/context.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import type { ErrorCode } from '../../platform/errors/catalogue.ts';
 import { type FailureCounter, type LimitReached, ServiceError } from '../../platform/errors/service-error.ts';
+import { Service } from '../../platform/service.ts';
 import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import type { EnrollmentToken } from './enrollment.ts';
 
@@ -20,71 +21,63 @@ const NOBODYS_GUESS: ReadonlySet<ErrorCode> = new Set(['invalid_grant', 'policy_
 export type EnrollmentFailureNeeds = {
   database: Queryable;
   records: Pick<RecordService, 'write'>;
+  /** Counts by token and address; all unknown tokens are counted together. */
   limiter: FailureCounter;
+  /**
+   * Counts guesses by token, so that guesses from many addresses are one attack; guesses with unknown tokens are
+   * counted by address.
+   */
   bruteForce: Pick<BruteForceService, 'failed' | 'goesOn'>;
 };
 
-/**
- * Creates the records of failed enrollments.
- * @param limiter counts by token and address; all unknown tokens are counted together
- * @param bruteForce counts guesses by token, so that guesses from many addresses are one attack; guesses with unknown
- * tokens are counted by address
- */
-export function createEnrollmentFailureService({
-  database,
-  records,
-  limiter,
-  bruteForce,
-}: EnrollmentFailureNeeds) {
-  async function alarm(
+/** Creates the records of failed enrollments. */
+export class EnrollmentFailureService extends Service<EnrollmentFailureNeeds> {
+  /**
+   * Counts and records a failure. Beyond the limit nothing is written. A failure with an unknown token is only
+   * counted, unless it is part of an attack.
+   * @returns the error for the answer: the given one, or `rate_limited` after too many guesses
+   */
+  report = async (
+    context: RequestContext,
+    token: EnrollmentToken | undefined,
+    error: ServiceError,
+  ): Promise<ServiceError> => {
+    const isGuess = token === undefined || !NOBODYS_GUESS.has(error.code);
+    const counter = `${context.tenant.id}:${token?.id ?? 'unknown'}:${addressGroup(context.address)}`;
+    const guessed = token?.id ?? `enrollment:${counter}`;
+    const { blocked } = await this.needs.limiter.failed(isGuess ? counter : `${counter}:late`);
+    if (blocked !== undefined) {
+      if (!isGuess) return error;
+      await this.needs.bruteForce.goesOn(guessed);
+      return tooManyFailures(blocked);
+    }
+    const episode = isGuess ? await this.needs.bruteForce.failed(guessed) : undefined;
+    const entries = token === undefined ? [] : [describeFailure(token, error.code)];
+    if (episode === undefined)
+      await this.needs.records.write(this.needs.database, context, { audit: entries });
+    else await this.#alarm(context, token, { reason: error.code, entries, episode });
+    return error;
+  };
+
+  #alarm = async (
     context: RequestContext,
     token: EnrollmentToken | undefined,
     { reason, entries, episode }: { reason: ErrorCode; entries: readonly AuditEntry[]; episode: Episode },
-  ): Promise<void> {
+  ): Promise<void> => {
     const known: JsonObject =
       token === undefined ? {} : { agent_id: token.agentId, enrollment_token_id: token.id };
     const { failures, windowSeconds } = episode;
     const facts = { method: 'enrollment', address: context.address, failures, window_seconds: windowSeconds };
     const data = { ...known, ...facts };
-    await records.write(database, context, {
+    await this.needs.records.write(this.needs.database, context, {
       audit: [
         ...entries,
         { action: BRUTE_FORCE_DETECTED, outcome: 'failure', reason, target: targetOf(token), data },
       ],
       events: [{ type: BRUTE_FORCE_DETECTED, data }],
     });
-  }
-
-  return {
-    /**
-     * Counts and records a failure. Beyond the limit nothing is written. A failure with an unknown token is only
-     * counted, unless it is part of an attack.
-     * @returns the error for the answer: the given one, or `rate_limited` after too many guesses
-     */
-    report: async (
-      context: RequestContext,
-      token: EnrollmentToken | undefined,
-      error: ServiceError,
-    ): Promise<ServiceError> => {
-      const isGuess = token === undefined || !NOBODYS_GUESS.has(error.code);
-      const counter = `${context.tenant.id}:${token?.id ?? 'unknown'}:${addressGroup(context.address)}`;
-      const guessed = token?.id ?? `enrollment:${counter}`;
-      const { blocked } = await limiter.failed(isGuess ? counter : `${counter}:late`);
-      if (blocked !== undefined) {
-        if (!isGuess) return error;
-        await bruteForce.goesOn(guessed);
-        return tooManyFailures(blocked);
-      }
-      const episode = isGuess ? await bruteForce.failed(guessed) : undefined;
-      const entries = token === undefined ? [] : [describeFailure(token, error.code)];
-      if (episode === undefined) await records.write(database, context, { audit: entries });
-      else await alarm(context, token, { reason: error.code, entries, episode });
-      return error;
-    },
   };
 }
-
-export type EnrollmentFailureService = ReturnType<typeof createEnrollmentFailureService>;
 
 const targetOf = (token: EnrollmentToken | undefined) =>
   token === undefined ? undefined : { type: 'enrollment_token', id: token.id };

@@ -11,7 +11,7 @@ import type { Database } from '../../platform/database/database.ts';
 import { PAGE_LIMIT } from '../../platform/database/page.ts';
 import { createShortLivedCache } from '../../platform/database/short-lived-cache.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
-import { bindUseCases } from '../../platform/use-cases.ts';
+import { Service } from '../../platform/service.ts';
 import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import type { AgentService } from '../agents/agent.service.ts';
 import * as keyStore from './key.store.ts';
@@ -34,104 +34,88 @@ export type KeyDirectoryNeeds = {
   agents: Pick<AgentService, 'hold'>;
   verifier: Pick<SignatureVerifier, 'verifySignature'>;
   records: Pick<RecordService, 'write'>;
+  /** `now`: milliseconds since 1970. `monotonic`: for the age of a directory. */
   clock: { now(): number; monotonic(): number };
 };
 
-/** @param clock.now milliseconds since 1970 @param clock.monotonic the age of a directory */
-export function createKeyDirectoryService(needs: KeyDirectoryNeeds) {
-  const tools = prepareKeyDirectory(needs);
-  return {
-    ...bindUseCases(tools, { deposit }),
-    /** Returns the directory, at most half a second old. It is empty while the tenant is suspended. */
-    describe: async ({ tenant }: RequestContext): Promise<KeyDirectory> =>
-      tenant.suspended ? describe([]) : tools.directories.get(tenant.id),
-  };
-}
-
-export type KeyDirectoryService = ReturnType<typeof createKeyDirectoryService>;
-
-type KeyDirectoryTools = ReturnType<typeof prepareKeyDirectory>;
-
-function prepareKeyDirectory(needs: KeyDirectoryNeeds) {
-  const directories = createShortLivedCache({
-    load: async (tenantId) => describe(await store.list(needs.database, tenantId)),
+/** Serves the keys of a tenant's agents as a signed directory, and keeps the signatures. Source: Web Bot Auth. */
+export class KeyDirectoryService extends Service<KeyDirectoryNeeds> {
+  readonly #directories = createShortLivedCache({
+    load: async (tenantId) => describe(await store.list(this.needs.database, tenantId)),
     lifetime: LIFETIME,
     limit: KEPT,
-    now: needs.clock.monotonic,
+    now: this.needs.clock.monotonic,
   });
-  return { ...needs, directories };
-}
 
-/**
- * Keeps a signature of one of the agent's keys over responses of the directory, until it expires.
- * @throws ServiceError `not_found`, `invalid_request` naming the field; `conflict` when the directory is full
- */
-async function deposit(
-  needs: KeyDirectoryTools,
-  context: RequestContext,
-  agentId: string,
-  fields: SignatureFields,
-): Promise<{ keyId: string; expiresAt: Date }> {
-  const tenantId = context.tenant.id;
-  const { key, read } = await check(needs, context, agentId, fields);
-  const expiresAt = new Date(read.expiresAt);
-  const signature = decodeBase64(read.signature) ?? new Uint8Array();
-  await needs.database.transaction(context, async (transaction) => {
-    await needs.agents.hold(transaction, context, agentId);
-    if ((await store.countOthers(transaction, tenantId, key.id)) >= MOST_LISTED)
-      throw new ServiceError('conflict', { detail: `The directory has ${MOST_LISTED} keys already.` });
-    if (
-      !(await store.save(transaction, {
-        tenantId,
-        keyId: key.id,
-        input: read.input,
-        signature,
-        expiresAt,
-      }))
-    )
-      throw new ServiceError('not_found', { detail: 'The agent has no such key any more.' });
-    await needs.records.write(transaction, context, {
-      audit: [
-        {
-          action: 'agent.key.listed',
-          outcome: 'success',
-          target: { type: 'key', id: key.id },
+  /**
+   * Keeps a signature of one of the agent's keys over responses of the directory, until it expires.
+   * @throws ServiceError `not_found`, `invalid_request` naming the field; `conflict` when the directory is full
+   */
+  deposit = async (
+    context: RequestContext,
+    agentId: string,
+    fields: SignatureFields,
+  ): Promise<{ keyId: string; expiresAt: Date }> => {
+    const tenantId = context.tenant.id;
+    const { key, read } = await this.#check(context, agentId, fields);
+    const expiresAt = new Date(read.expiresAt);
+    const signature = decodeBase64(read.signature) ?? new Uint8Array();
+    await this.needs.database.transaction(context, async (transaction) => {
+      await this.needs.agents.hold(transaction, context, agentId);
+      if ((await store.countOthers(transaction, tenantId, key.id)) >= MOST_LISTED)
+        throw new ServiceError('conflict', { detail: `The directory has ${MOST_LISTED} keys already.` });
+      if (
+        !(await store.save(transaction, {
+          tenantId,
           keyId: key.id,
-          data: {
-            agent_id: agentId,
-            key_fingerprint: key.fingerprint,
-            expires_at: expiresAt.toISOString(),
+          input: read.input,
+          signature,
+          expiresAt,
+        }))
+      )
+        throw new ServiceError('not_found', { detail: 'The agent has no such key any more.' });
+      await this.needs.records.write(transaction, context, {
+        audit: [
+          {
+            action: 'agent.key.listed',
+            outcome: 'success',
+            target: { type: 'key', id: key.id },
+            keyId: key.id,
+            data: {
+              agent_id: agentId,
+              key_fingerprint: key.fingerprint,
+              expires_at: expiresAt.toISOString(),
+            },
           },
-        },
-      ],
+        ],
+      });
+      transaction.afterCommit(() => this.#directories.forget(tenantId));
     });
-    transaction.afterCommit(() => needs.directories.forget(tenantId));
-  });
-  return { keyId: key.id, expiresAt };
-}
+    return { keyId: key.id, expiresAt };
+  };
 
-/** Reads the signature, and finds its key among those of the agent. @throws ServiceError `invalid_request` */
-async function check(
-  { clock, database, verifier }: KeyDirectoryTools,
-  { tenant }: RequestContext,
-  agentId: string,
-  fields: SignatureFields,
-) {
-  const authority = new URL(tenant.issuerUrl).host;
-  const read = refusing(() => readDirectorySignature(fields, { authority, now: clock.now() }));
-  const owner = { tenantId: tenant.id, agentId };
-  const usable = await keyStore.listUsable(database, owner, PAGE_LIMIT.most);
-  const key = usable.find(
-    ({ algorithm, publicKey: raw }) =>
-      algorithm === 'ed25519' && jwkThumbprint({ algorithm, raw }) === read.keyId,
-  );
-  if (key === undefined)
-    throw invalidField('body.signature_input', 'has a keyid that is no live ed25519 key of the agent');
-  const { algorithm, publicKey } = key;
-  const { base: payload, signature } = read;
-  if (!(await verifier.verifySignature({ algorithm, publicKey, payload, signature })))
-    throw invalidField('body.signature', `is not the key's over "@authority";req: ${authority}`);
-  return { key, read };
+  /** Returns the directory, at most half a second old. It is empty while the tenant is suspended. */
+  describe = async ({ tenant }: RequestContext): Promise<KeyDirectory> =>
+    tenant.suspended ? describe([]) : this.#directories.get(tenant.id);
+
+  /** Reads the signature, and finds its key among those of the agent. @throws ServiceError `invalid_request` */
+  #check = async ({ tenant }: RequestContext, agentId: string, fields: SignatureFields) => {
+    const authority = new URL(tenant.issuerUrl).host;
+    const read = refusing(() => readDirectorySignature(fields, { authority, now: this.needs.clock.now() }));
+    const owner = { tenantId: tenant.id, agentId };
+    const usable = await keyStore.listUsable(this.needs.database, owner, PAGE_LIMIT.most);
+    const key = usable.find(
+      ({ algorithm, publicKey: raw }) =>
+        algorithm === 'ed25519' && jwkThumbprint({ algorithm, raw }) === read.keyId,
+    );
+    if (key === undefined)
+      throw invalidField('body.signature_input', 'has a keyid that is no live ed25519 key of the agent');
+    const { algorithm, publicKey } = key;
+    const { base: payload, signature } = read;
+    if (!(await this.needs.verifier.verifySignature({ algorithm, publicKey, payload, signature })))
+      throw invalidField('body.signature', `is not the key's over "@authority";req: ${authority}`);
+    return { key, read };
+  };
 }
 
 function describe(listed: readonly ListedKey[]): KeyDirectory {

@@ -3,6 +3,7 @@
 import type { AuditEntry } from '../../audit/audit.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
+import { Service } from '../../platform/service.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import type { KeyState } from './key.ts';
@@ -30,53 +31,42 @@ export function describeRotation(
 /** The source of a change. When it is the key's own workflow, that workflow gets no signal. */
 export type ChangedBy = 'hand' | 'workflow';
 
-export function createRotationProgressService({
-  records,
-  commands,
-}: {
+export class RotationProgressService extends Service<{
   records: Pick<RecordService, 'write'>;
   commands: Pick<WorkflowCommandService, 'add'>;
-}) {
-  return {
-    /**
-     * Updates the open rotations of a key that has just changed, and enqueues signals to the affected workflows. The
-     * caller has locked the key.
-     * @param before the key's state before the change
-     */
-    follow: async (
-      transaction: Transaction,
-      context: RequestContext,
-      key: { readonly id: string; readonly tenantId: string },
-      {
-        change,
-        before,
-        by,
-      }: { readonly change: KeyChange; readonly before: KeyState; readonly by: ChangedBy },
-    ): Promise<void> => {
-      const open = await store.lockOpen(transaction, key.id);
-      const entries: AuditEntry[] = [];
-      for (const rotation of open) {
-        const next = afterKeyChange(rotation.state, rotation.oldKeyId === key.id ? 'old' : 'new', change);
-        if (next === null) continue;
-        await store.move(transaction, rotation.id, next);
-        if ('endReason' in next)
-          entries.push(describeRotation(next.state, rotation, { reason: next.endReason }));
-      }
-      await records.write(transaction, context, { audit: entries });
-      // A deprecated key has a workflow that waits for the sunset, with or without a rotation.
-      const own = change === 'deprecated' || before === 'deprecated' ? [key.id] : [];
-      const concerned = new Set([...own, ...open.map(({ oldKeyId }) => oldKeyId)]);
-      if (by === 'workflow') concerned.delete(key.id);
-      await commands.add(
-        transaction,
-        [...concerned].map((entityId) => ({
-          tenantId: key.tenantId,
-          workflow: 'agentKeyRotation',
-          entityId,
-        })),
-      );
-    },
+}> {
+  /**
+   * Updates the open rotations of a key that has just changed, and enqueues signals to the affected workflows. The
+   * caller has locked the key.
+   * @param before the key's state before the change
+   */
+  follow = async (
+    transaction: Transaction,
+    context: RequestContext,
+    key: { readonly id: string; readonly tenantId: string },
+    { change, before, by }: { readonly change: KeyChange; readonly before: KeyState; readonly by: ChangedBy },
+  ): Promise<void> => {
+    const open = await store.lockOpen(transaction, key.id);
+    const entries: AuditEntry[] = [];
+    for (const rotation of open) {
+      const next = afterKeyChange(rotation.state, rotation.oldKeyId === key.id ? 'old' : 'new', change);
+      if (next === null) continue;
+      await store.move(transaction, rotation.id, next);
+      if ('endReason' in next)
+        entries.push(describeRotation(next.state, rotation, { reason: next.endReason }));
+    }
+    await this.needs.records.write(transaction, context, { audit: entries });
+    // A deprecated key has a workflow that waits for the sunset, with or without a rotation.
+    const own = change === 'deprecated' || before === 'deprecated' ? [key.id] : [];
+    const concerned = new Set([...own, ...open.map(({ oldKeyId }) => oldKeyId)]);
+    if (by === 'workflow') concerned.delete(key.id);
+    await this.needs.commands.add(
+      transaction,
+      [...concerned].map((entityId) => ({
+        tenantId: key.tenantId,
+        workflow: 'agentKeyRotation',
+        entityId,
+      })),
+    );
   };
 }
-
-export type RotationProgressService = ReturnType<typeof createRotationProgressService>;

@@ -6,7 +6,7 @@ import type { RequestContext } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
-import { bindUseCases } from '../../platform/use-cases.ts';
+import { Service } from '../../platform/service.ts';
 import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import type { AgentService } from '../agents/agent.service.ts';
 import type { TenantService } from '../tenants/tenant.service.ts';
@@ -43,102 +43,100 @@ export type RotationStepNeeds = {
 };
 
 /** Creates the steps of rotations and deprecations. */
-export function createRotationStepService(needs: RotationStepNeeds) {
-  return {
-    ...bindUseCases(needs, { perform }),
-    listExpectedWorkflows: store.listExpectedWorkflows,
-    /** Reads the state of a key and its next step in one round trip. Changes nothing. */
-    look: (name: DepartingKey): Promise<KeyStanding> => look(needs.database, name),
-    /** Describes a key for an operator: its algorithm, the beginning of its fingerprint, and its agent. */
-    describe: async (name: DepartingKey): Promise<{ summary: string; agentId: string } | undefined> =>
-      store.describeKey(needs.database, name),
+export class RotationStepService extends Service<RotationStepNeeds> {
+  /**
+   * Performs a step if it is due, in one transaction. `switch` records the switch and sets the old key's sunset.
+   * `warn` emits `admin.agent.key.rotation_stalled`. `revoke` revokes the old key at its sunset.
+   * @returns the state of the key afterwards
+   */
+  perform = async (name: DepartingKey, due: DueStep): Promise<KeyStanding> => {
+    const tenant = await this.needs.tenants.byId(name.tenantId);
+    const first = await store.readCase(this.needs.database, name);
+    if (tenant === undefined || first === null) return GONE;
+    if (decideStep(first).kind !== due) return standingOf(first);
+    return this.needs.database.transaction({}, async (transaction) => {
+      const context = { ...serviceContext(tenant, newId()), tenant, transaction };
+      if ((await this.needs.agents.holdIfThere(transaction, context, first.agentId)) === undefined)
+        return GONE;
+      const owner = { tenantId: name.tenantId, agentId: first.agentId };
+      await keyStore.lock(transaction, { ...owner, id: name.keyId });
+      const held = await store.readCase(transaction, name);
+      // A second change of a rotation in one transaction makes Postgres check its foreign keys, which locks the new
+      // key. A change of the new key locks the key before the rotation.
+      if (held?.rotation) await keyStore.hold(transaction, { ...owner, id: held.rotation.newKeyId });
+      await store.lockOpen(transaction, name.keyId);
+      const found = await store.readCase(transaction, name);
+      if (found !== null && decideStep(found).kind === due) await this.#run(context, name, due, found);
+      return look(transaction, name);
+    });
   };
-}
 
-export type RotationStepService = ReturnType<typeof createRotationStepService>;
+  /** Lists the rotations whose workflow should be running. */
+  listExpectedWorkflows = store.listExpectedWorkflows;
 
-/**
- * Performs a step if it is due, in one transaction. `switch` records the switch and sets the old key's sunset.
- * `warn` emits `admin.agent.key.rotation_stalled`. `revoke` revokes the old key at its sunset.
- * @returns the state of the key afterwards
- */
-async function perform(needs: RotationStepNeeds, name: DepartingKey, due: DueStep): Promise<KeyStanding> {
-  const tenant = await needs.tenants.byId(name.tenantId);
-  const first = await store.readCase(needs.database, name);
-  if (tenant === undefined || first === null) return GONE;
-  if (decideStep(first).kind !== due) return standingOf(first);
-  return needs.database.transaction({}, async (transaction) => {
-    const context = { ...serviceContext(tenant, newId()), tenant, transaction };
-    if ((await needs.agents.holdIfThere(transaction, context, first.agentId)) === undefined) return GONE;
-    const owner = { tenantId: name.tenantId, agentId: first.agentId };
-    await keyStore.lock(transaction, { ...owner, id: name.keyId });
-    const held = await store.readCase(transaction, name);
-    // A second change of a rotation in one transaction makes Postgres check its foreign keys, which locks the new
-    // key. A change of the new key locks the key before the rotation.
-    if (held?.rotation) await keyStore.hold(transaction, { ...owner, id: held.rotation.newKeyId });
-    await store.lockOpen(transaction, name.keyId);
-    const found = await store.readCase(transaction, name);
-    if (found !== null && decideStep(found).kind === due) await run(needs, context, name, due, found);
-    return look(transaction, name);
-  });
+  /** Reads the state of a key and its next step in one round trip. Changes nothing. */
+  look = (name: DepartingKey): Promise<KeyStanding> => look(this.needs.database, name);
+
+  /** Describes a key for an operator: its algorithm, the beginning of its fingerprint, and its agent. */
+  describe = async (name: DepartingKey): Promise<{ summary: string; agentId: string } | undefined> =>
+    store.describeKey(this.needs.database, name);
+
+  #noticeSwitch = async (
+    context: RequestContext & { transaction: Transaction },
+    { keyId }: DepartingKey,
+    { agentId, key, rotation }: KeyCase,
+  ): Promise<void> => {
+    const firstUsedAt = rotation?.newKeyFirstUsedAt;
+    if (rotation === null || !firstUsedAt) return;
+    await store.markSwitched(context.transaction, rotation.id, firstUsedAt);
+    await this.needs.records.write(context.transaction, context, {
+      audit: [describeRotation('switched', rotation)],
+    });
+    // A deprecated key already has a sunset, which is kept.
+    if (key.state === 'active') {
+      const sunsetAt = (now: Date) => sunsetAfterSwitch(firstUsedAt, rotation.overlapSeconds, now);
+      await this.needs.keys.deprecate(context, agentId, keyId, { sunsetAt }, 'workflow');
+    }
+  };
+
+  #warn = async (
+    context: RequestContext & { transaction: Transaction },
+    { agentId, rotation }: KeyCase,
+  ): Promise<void> => {
+    if (rotation === null) return;
+    await store.markStalled(context.transaction, rotation.id);
+    await this.needs.records.write(context.transaction, context, {
+      audit: [describeRotation('stalled', rotation)],
+      events: [
+        {
+          type: 'admin.agent.key.rotation_stalled',
+          data: {
+            agent_id: agentId,
+            rotation_id: rotation.id,
+            old_key_id: rotation.oldKeyId,
+            new_key_id: rotation.newKeyId,
+            deadline_at: rotation.deadlineAt.toISOString(),
+          },
+        },
+      ],
+    });
+  };
+
+  #run = async (
+    context: RequestContext & { transaction: Transaction },
+    name: DepartingKey,
+    due: DueStep,
+    found: KeyCase,
+  ): Promise<void> => {
+    if (due === 'switch') await this.#noticeSwitch(context, name, found);
+    else if (due === 'warn') await this.#warn(context, found);
+    else await this.needs.keys.revoke(context, found.agentId, name.keyId, 'sunset', 'workflow');
+  };
 }
 
 async function look(queryable: Queryable, name: DepartingKey): Promise<KeyStanding> {
   const found = await store.readCase(queryable, name);
   return found === null ? GONE : standingOf(found);
-}
-
-async function noticeSwitch(
-  { records, keys }: RotationStepNeeds,
-  context: RequestContext & { transaction: Transaction },
-  { keyId }: DepartingKey,
-  { agentId, key, rotation }: KeyCase,
-): Promise<void> {
-  const firstUsedAt = rotation?.newKeyFirstUsedAt;
-  if (rotation === null || !firstUsedAt) return;
-  await store.markSwitched(context.transaction, rotation.id, firstUsedAt);
-  await records.write(context.transaction, context, { audit: [describeRotation('switched', rotation)] });
-  // A deprecated key already has a sunset, which is kept.
-  if (key.state === 'active') {
-    const sunsetAt = (now: Date) => sunsetAfterSwitch(firstUsedAt, rotation.overlapSeconds, now);
-    await keys.deprecate(context, agentId, keyId, { sunsetAt }, 'workflow');
-  }
-}
-
-async function warn(
-  { records }: RotationStepNeeds,
-  context: RequestContext & { transaction: Transaction },
-  { agentId, rotation }: KeyCase,
-): Promise<void> {
-  if (rotation === null) return;
-  await store.markStalled(context.transaction, rotation.id);
-  await records.write(context.transaction, context, {
-    audit: [describeRotation('stalled', rotation)],
-    events: [
-      {
-        type: 'admin.agent.key.rotation_stalled',
-        data: {
-          agent_id: agentId,
-          rotation_id: rotation.id,
-          old_key_id: rotation.oldKeyId,
-          new_key_id: rotation.newKeyId,
-          deadline_at: rotation.deadlineAt.toISOString(),
-        },
-      },
-    ],
-  });
-}
-
-async function run(
-  needs: RotationStepNeeds,
-  context: RequestContext & { transaction: Transaction },
-  name: DepartingKey,
-  due: DueStep,
-  found: KeyCase,
-): Promise<void> {
-  if (due === 'switch') await noticeSwitch(needs, context, name, found);
-  else if (due === 'warn') await warn(needs, context, found);
-  else await needs.keys.revoke(context, found.agentId, name.keyId, 'sunset', 'workflow');
 }
 
 const GONE: KeyStanding = {

@@ -13,8 +13,8 @@ import type { Page, PageRequest } from '../../platform/database/page.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import { type Log, reasonOf } from '../../platform/logging.ts';
+import { Service } from '../../platform/service.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
-import { bindUseCases } from '../../platform/use-cases.ts';
 import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import type { AgentService } from '../agents/agent.service.ts';
 import { partOf } from '../agents/agent.ts';
@@ -58,162 +58,203 @@ export type RotationNeeds = {
 };
 
 /** Source: Specification, "Key state". @param steps performs the steps that are due */
-export function createRotationService(needs: RotationNeeds) {
-  return {
-    ...bindUseCases(needs, { begin, beginOwn, get, list, cancel, cancelByOperator, noticeSwitches }),
-    exists: (context: RequestContext, agentId: string, id: string): Promise<boolean> =>
-      store.exists(context.transaction ?? needs.database, context.tenant.id, id, agentId),
+export class RotationService extends Service<RotationNeeds> {
+  /**
+   * Registers a new key and begins a rotation to it, both or neither. A deprecated old key keeps its sunset.
+   * @throws ServiceError `not_found` (agent), `invalid_request` naming the field, `key_exists`, `insufficient_scope`
+   * when the principal lacks one of the agent's scopes; `conflict` for a revoked old key, and for an old key with an
+   * open rotation
+   */
+  begin = async (
+    context: RequestContext,
+    agentId: string,
+    input: NewRotation & { readonly oldKeyId: string },
+  ): Promise<KeyRotation> => {
+    const newKey = readPublicKey(input);
+    return this.#start(context, agentId, newKey, input, { isOwn: false });
   };
-}
 
-export type RotationService = ReturnType<typeof createRotationService>;
+  /**
+   * Begins a rotation for the agent itself. The agent proves that it holds both keys, which verifies the new key.
+   * @throws ServiceError as `begin`, and `policy_denied` when the agent is suspended during the request
+   */
+  beginOwn = async (context: RequestContext, agentId: string, input: OwnRotation): Promise<KeyRotation> => {
+    const newKey = readPublicKey(input);
+    const owner = { tenantId: context.tenant.id, agentId };
+    const path = 'id' in input.oldKey ? 'body.old_key_id' : 'body.old_key_fingerprint';
+    const oldKeyId =
+      'id' in input.oldKey
+        ? input.oldKey.id
+        : await store.findKeyByFingerprint(this.needs.database, owner, input.oldKey.fingerprint);
+    const oldKey =
+      oldKeyId === undefined
+        ? undefined
+        : await this.needs.keys.get(context, agentId, oldKeyId).catch(orNotFound);
+    if (oldKey === undefined) throw invalidField(path, 'is no key of this agent');
+    // Verified before any row is locked, because it can take time.
+    await this.#checkProofs(context, agentId, { oldKey, newKey }, input.proof);
+    return this.#start(context, agentId, newKey, { ...input, oldKeyId: oldKey.id }, { isOwn: true });
+  };
 
-/**
- * Registers a new key and begins a rotation to it, both or neither. A deprecated old key keeps its sunset.
- * @throws ServiceError `not_found` (agent), `invalid_request` naming the field, `key_exists`, `insufficient_scope`
- * when the principal lacks one of the agent's scopes; `conflict` for a revoked old key, and for an old key with an
- * open rotation
- */
-async function begin(
-  needs: RotationNeeds,
-  context: RequestContext,
-  agentId: string,
-  input: NewRotation & { readonly oldKeyId: string },
-): Promise<KeyRotation> {
-  const newKey = readPublicKey(input);
-  return start(needs, context, agentId, newKey, input, { isOwn: false });
-}
+  /** @throws ServiceError `not_found` for a rotation of another agent, or an agent of another tenant */
+  get = async (context: RequestContext, agentId: string, id: string): Promise<KeyRotation> => {
+    await this.needs.agents.get(context, agentId);
+    return this.#read(context, agentId, id);
+  };
 
-/**
- * Begins a rotation for the agent itself. The agent proves that it holds both keys, which verifies the new key.
- * @throws ServiceError as `begin`, and `policy_denied` when the agent is suspended during the request
- */
-async function beginOwn(
-  needs: RotationNeeds,
-  context: RequestContext,
-  agentId: string,
-  input: OwnRotation,
-): Promise<KeyRotation> {
-  const newKey = readPublicKey(input);
-  const owner = { tenantId: context.tenant.id, agentId };
-  const path = 'id' in input.oldKey ? 'body.old_key_id' : 'body.old_key_fingerprint';
-  const oldKeyId =
-    'id' in input.oldKey
-      ? input.oldKey.id
-      : await store.findKeyByFingerprint(needs.database, owner, input.oldKey.fingerprint);
-  const oldKey =
-    oldKeyId === undefined ? undefined : await needs.keys.get(context, agentId, oldKeyId).catch(orNotFound);
-  if (oldKey === undefined) throw invalidField(path, 'is no key of this agent');
-  // Verified before any row is locked, because it can take time.
-  await checkProofs(needs, context, agentId, { oldKey, newKey }, input.proof);
-  return start(needs, context, agentId, newKey, { ...input, oldKeyId: oldKey.id }, { isOwn: true });
-}
+  /** Returns a page, newest first. @throws ServiceError `not_found` */
+  list = async (
+    context: RequestContext,
+    agentId: string,
+    request: PageRequest & { readonly state?: RotationState | undefined },
+  ): Promise<Page<KeyRotation>> => {
+    await this.needs.agents.get(context, agentId);
+    const owner = { tenantId: context.tenant.id, agentId };
+    return store.list(context.transaction ?? this.needs.database, owner, request);
+  };
 
-/** @throws ServiceError `not_found` for a rotation of another agent, or an agent of another tenant */
-async function get(
-  needs: RotationNeeds,
-  context: RequestContext,
-  agentId: string,
-  id: string,
-): Promise<KeyRotation> {
-  await needs.agents.get(context, agentId);
-  return read(needs, context, agentId, id);
-}
-
-/** Returns a page, newest first. @throws ServiceError `not_found` */
-async function list(
-  { agents, database }: RotationNeeds,
-  context: RequestContext,
-  agentId: string,
-  request: PageRequest & { readonly state?: RotationState | undefined },
-): Promise<Page<KeyRotation>> {
-  await agents.get(context, agentId);
-  const owner = { tenantId: context.tenant.id, agentId };
-  return store.list(context.transaction ?? database, owner, request);
-}
-
-/**
- * Cancels a rotation that waits for the agent. Both keys keep their state. A canceled rotation is not changed.
- * @param reason for the audit log
- * @throws ServiceError `not_found`; `conflict` when the old key already has a sunset, or the rotation has ended in
- * another way
- */
-function cancel(
-  needs: RotationNeeds,
-  context: RequestContext,
-  agentId: string,
-  id: string,
-  reason?: string,
-  by: ChangedBy = 'hand',
-): Promise<KeyRotation> {
-  return needs.database.transaction(context, async (transaction) => {
-    const joined = { ...context, transaction };
-    await needs.agents.hold(transaction, context, agentId);
-    const { oldKeyId } = await read(needs, joined, agentId, id);
-    await keyStore.lock(transaction, partOf(context, agentId, oldKeyId));
-    await store.lockOpen(transaction, oldKeyId);
-    const rotation = await read(needs, joined, agentId, id);
-    if (rotation.state === 'canceled') return rotation;
-    if (rotation.state !== 'waiting_for_switch') throw notCancelable(rotation);
-    await store.move(transaction, id, { state: 'canceled', endReason: 'canceled' });
-    await needs.records.write(transaction, context, {
-      audit: [describeRotation('canceled', rotation, reason === undefined ? {} : { reason })],
+  /**
+   * Cancels a rotation that waits for the agent. Both keys keep their state. A canceled rotation is not changed.
+   * @param reason for the audit log
+   * @throws ServiceError `not_found`; `conflict` when the old key already has a sunset, or the rotation has ended in
+   * another way
+   */
+  cancel = (
+    context: RequestContext,
+    agentId: string,
+    id: string,
+    reason?: string,
+    by: ChangedBy = 'hand',
+  ): Promise<KeyRotation> =>
+    this.needs.database.transaction(context, async (transaction) => {
+      const joined = { ...context, transaction };
+      await this.needs.agents.hold(transaction, context, agentId);
+      const { oldKeyId } = await this.#read(joined, agentId, id);
+      await keyStore.lock(transaction, partOf(context, agentId, oldKeyId));
+      await store.lockOpen(transaction, oldKeyId);
+      const rotation = await this.#read(joined, agentId, id);
+      if (rotation.state === 'canceled') return rotation;
+      if (rotation.state !== 'waiting_for_switch') throw notCancelable(rotation);
+      await store.move(transaction, id, { state: 'canceled', endReason: 'canceled' });
+      await this.needs.records.write(transaction, context, {
+        audit: [describeRotation('canceled', rotation, reason === undefined ? {} : { reason })],
+      });
+      const command = {
+        tenantId: rotation.tenantId,
+        workflow: 'agentKeyRotation',
+        entityId: oldKeyId,
+      } as const;
+      await this.needs.commands.add(transaction, by === 'workflow' ? [] : [command]);
+      return this.#read(joined, agentId, id);
     });
-    const command = {
-      tenantId: rotation.tenantId,
-      workflow: 'agentKeyRotation',
-      entityId: oldKeyId,
-    } as const;
-    await needs.commands.add(transaction, by === 'workflow' ? [] : [command]);
-    return read(needs, joined, agentId, id);
-  });
-}
 
-/**
- * Cancels a key's rotation for an operator, who requested it through the old key's workflow.
- * @throws ServiceError `not_found` when the key has no rotation, `conflict` as `cancel`
- */
-async function cancelByOperator(
-  needs: RotationNeeds,
-  { tenantId, keyId }: SwitchedKey,
-  { by, reason }: OperatorRequest = {},
-): Promise<KeyRotation> {
-  const tenant = await needs.tenants.byId(tenantId);
-  const found = await store.readCase(needs.database, { tenantId, keyId });
-  if (tenant === undefined || found === null || found.rotation === null)
-    throw new ServiceError('not_found', { detail: 'The key has no rotation.' });
-  return cancel(
-    needs,
-    operatorContext(tenant, newId(), { by }),
-    found.agentId,
-    found.rotation.id,
-    reason,
-    'workflow',
-  );
-}
-
-/**
- * Sets the sunset of old keys after a switch, in the background. If this fails, the rotation's workflow sets it.
- */
-function noticeSwitches({ log, steps }: RotationNeeds, switched: readonly SwitchedKey[]): void {
-  const onError = (error: unknown) =>
-    log.warn(
-      { event: 'rotation.switch_failed', reason: reasonOf(error) },
-      'a key rotation waits for its workflow',
+  /**
+   * Cancels a key's rotation for an operator, who requested it through the old key's workflow.
+   * @throws ServiceError `not_found` when the key has no rotation, `conflict` as `cancel`
+   */
+  cancelByOperator = async (
+    { tenantId, keyId }: SwitchedKey,
+    { by, reason }: OperatorRequest = {},
+  ): Promise<KeyRotation> => {
+    const tenant = await this.needs.tenants.byId(tenantId);
+    const found = await store.readCase(this.needs.database, { tenantId, keyId });
+    if (tenant === undefined || found === null || found.rotation === null)
+      throw new ServiceError('not_found', { detail: 'The key has no rotation.' });
+    return this.cancel(
+      operatorContext(tenant, newId(), { by }),
+      found.agentId,
+      found.rotation.id,
+      reason,
+      'workflow',
     );
-  for (const key of switched) steps.perform(key, 'switch').catch(onError);
-}
+  };
 
-async function read(
-  { database }: RotationNeeds,
-  context: RequestContext,
-  agentId: string,
-  id: string,
-): Promise<KeyRotation> {
-  const rotation = await store.find(context.transaction ?? database, partOf(context, agentId, id));
-  if (rotation === null)
-    throw new ServiceError('not_found', { detail: 'The agent has no key rotation with this id.' });
-  return rotation;
+  /**
+   * Sets the sunset of old keys after a switch, in the background. If this fails, the rotation's workflow sets it.
+   */
+  noticeSwitches = (switched: readonly SwitchedKey[]): void => {
+    const onError = (error: unknown) =>
+      this.needs.log.warn(
+        { event: 'rotation.switch_failed', reason: reasonOf(error) },
+        'a key rotation waits for its workflow',
+      );
+    for (const key of switched) this.needs.steps.perform(key, 'switch').catch(onError);
+  };
+
+  /** Returns whether the agent has this rotation. One indexed read. */
+  exists = (context: RequestContext, agentId: string, id: string): Promise<boolean> =>
+    store.exists(context.transaction ?? this.needs.database, context.tenant.id, id, agentId);
+
+  #read = async (context: RequestContext, agentId: string, id: string): Promise<KeyRotation> => {
+    const rotation = await store.find(
+      context.transaction ?? this.needs.database,
+      partOf(context, agentId, id),
+    );
+    if (rotation === null)
+      throw new ServiceError('not_found', { detail: 'The agent has no key rotation with this id.' });
+    return rotation;
+  };
+
+  #start = (
+    context: RequestContext,
+    agentId: string,
+    newKey: PublicKey,
+    request: Omit<NewRotation, keyof PublicKeyInput> & { readonly oldKeyId: string },
+    { isOwn }: { readonly isOwn: boolean },
+  ): Promise<KeyRotation> =>
+    this.needs.database.transaction(context, async (transaction) => {
+      const joined = { ...context, transaction };
+      const { id: owner, status } = await this.needs.agents.hold(transaction, context, agentId);
+      // Suspension ends the agent's token, but a request with that token may still be running.
+      if (isOwn && status === 'suspended')
+        throw new ServiceError('policy_denied', { detail: 'The agent is suspended.' });
+      const oldKey = await holdOldKey(transaction, context, owner, request.oldKeyId);
+      const added = await this.needs.keys.add(joined, owner, newKey, {
+        label: request.label ?? null,
+        isVerified: isOwn,
+      });
+      const row = {
+        id: newId(),
+        tenantId: context.tenant.id,
+        agentId: owner,
+        oldKeyId: oldKey.id,
+        newKeyId: added.id,
+        state: initialState(oldKey.state),
+        overlapSeconds: request.overlapSeconds ?? ROTATION_DEFAULTS.overlapSeconds,
+        deadlineSeconds: request.deadlineSeconds ?? ROTATION_DEFAULTS.deadlineSeconds,
+      };
+      await store.insert(transaction, row);
+      const data = { overlap_seconds: row.overlapSeconds, deadline_seconds: row.deadlineSeconds };
+      await this.needs.records.write(transaction, context, {
+        audit: [describeRotation('started', row, data)],
+      });
+      await this.needs.commands.add(transaction, [
+        { tenantId: row.tenantId, workflow: 'agentKeyRotation', entityId: row.oldKeyId },
+      ]);
+      return this.#read(joined, owner, row.id);
+    });
+
+  #checkProofs = async (
+    context: RequestContext,
+    agentId: string,
+    { oldKey, newKey }: { oldKey: AgentKey; newKey: PublicKey },
+    proof: OwnRotation['proof'],
+  ): Promise<void> => {
+    const payload = buildRotationProofPayload({
+      tenantId: context.tenant.id,
+      agentId,
+      oldFingerprint: oldKey.fingerprint,
+      newFingerprint: fingerprint(newKey.raw),
+    });
+    const signatures = [
+      ['body.proof.old_key', oldKey.algorithm, oldKey.publicKey, proof.oldKey],
+      ['body.proof.new_key', newKey.algorithm, newKey.raw, proof.newKey],
+    ] as const;
+    for (const [path, algorithm, publicKey, signature] of signatures) {
+      if (!(await this.needs.verifier.verifySignature({ algorithm, publicKey, payload, signature })))
+        throw invalidField(path, "is not this key's signature over the rotation's text");
+    }
+  };
 }
 
 async function holdOldKey(
@@ -232,68 +273,6 @@ async function holdOldKey(
   if (open !== undefined)
     throw new ServiceError('conflict', { detail: `The rotation ${open.id} of this key has not ended.` });
   return key;
-}
-
-function start(
-  needs: RotationNeeds,
-  context: RequestContext,
-  agentId: string,
-  newKey: PublicKey,
-  request: Omit<NewRotation, keyof PublicKeyInput> & { readonly oldKeyId: string },
-  { isOwn }: { readonly isOwn: boolean },
-): Promise<KeyRotation> {
-  return needs.database.transaction(context, async (transaction) => {
-    const joined = { ...context, transaction };
-    const { id: owner, status } = await needs.agents.hold(transaction, context, agentId);
-    // Suspension ends the agent's token, but a request with that token may still be running.
-    if (isOwn && status === 'suspended')
-      throw new ServiceError('policy_denied', { detail: 'The agent is suspended.' });
-    const oldKey = await holdOldKey(transaction, context, owner, request.oldKeyId);
-    const added = await needs.keys.add(joined, owner, newKey, {
-      label: request.label ?? null,
-      isVerified: isOwn,
-    });
-    const row = {
-      id: newId(),
-      tenantId: context.tenant.id,
-      agentId: owner,
-      oldKeyId: oldKey.id,
-      newKeyId: added.id,
-      state: initialState(oldKey.state),
-      overlapSeconds: request.overlapSeconds ?? ROTATION_DEFAULTS.overlapSeconds,
-      deadlineSeconds: request.deadlineSeconds ?? ROTATION_DEFAULTS.deadlineSeconds,
-    };
-    await store.insert(transaction, row);
-    const data = { overlap_seconds: row.overlapSeconds, deadline_seconds: row.deadlineSeconds };
-    await needs.records.write(transaction, context, { audit: [describeRotation('started', row, data)] });
-    await needs.commands.add(transaction, [
-      { tenantId: row.tenantId, workflow: 'agentKeyRotation', entityId: row.oldKeyId },
-    ]);
-    return read(needs, joined, owner, row.id);
-  });
-}
-
-async function checkProofs(
-  { verifier }: RotationNeeds,
-  context: RequestContext,
-  agentId: string,
-  { oldKey, newKey }: { oldKey: AgentKey; newKey: PublicKey },
-  proof: OwnRotation['proof'],
-): Promise<void> {
-  const payload = buildRotationProofPayload({
-    tenantId: context.tenant.id,
-    agentId,
-    oldFingerprint: oldKey.fingerprint,
-    newFingerprint: fingerprint(newKey.raw),
-  });
-  const signatures = [
-    ['body.proof.old_key', oldKey.algorithm, oldKey.publicKey, proof.oldKey],
-    ['body.proof.new_key', newKey.algorithm, newKey.raw, proof.newKey],
-  ] as const;
-  for (const [path, algorithm, publicKey, signature] of signatures) {
-    if (!(await verifier.verifySignature({ algorithm, publicKey, payload, signature })))
-      throw invalidField(path, "is not this key's signature over the rotation's text");
-  }
 }
 
 function orNotFound(error: unknown): undefined {

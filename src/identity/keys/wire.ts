@@ -1,11 +1,11 @@
 // Wires keys, their public lists and their rotations.
 import type { Platform } from '../../platform/platform.ts';
-import { createKeyService, type KeyNeeds } from './key.service.ts';
-import { createKeyDirectoryService } from './key-directory.service.ts';
-import { createKeySetService } from './key-set.service.ts';
-import { createRotationService, type RotationNeeds } from './rotation.service.ts';
-import { createRotationProgressService } from './rotation-progress.service.ts';
-import { createRotationStepService, type RotationStepNeeds } from './rotation-steps.service.ts';
+import { type KeyNeeds, KeyService } from './key.service.ts';
+import { KeyDirectoryService } from './key-directory.service.ts';
+import { KeySetService } from './key-set.service.ts';
+import { type RotationNeeds, RotationService } from './rotation.service.ts';
+import { RotationProgressService } from './rotation-progress.service.ts';
+import { type RotationStepNeeds, RotationStepService } from './rotation-steps.service.ts';
 
 export function wireKeys(
   { database, log, clock }: Platform,
@@ -14,13 +14,13 @@ export function wireKeys(
     Pick<RotationStepNeeds, 'agents'>,
 ) {
   const needs = { ...rooms, database, log, clock };
-  const keys = createKeyService({ ...needs, rotations: createRotationProgressService(rooms) });
-  const rotationSteps = createRotationStepService({ ...needs, keys });
+  const keys = new KeyService({ ...needs, rotations: new RotationProgressService(rooms) });
+  const rotationSteps = new RotationStepService({ ...needs, keys });
   return {
     keys,
-    rotations: createRotationService({ ...needs, keys, steps: rotationSteps }),
+    rotations: new RotationService({ ...needs, keys, steps: rotationSteps }),
     rotationSteps,
-    keySets: createKeySetService({ database, now: clock.monotonic }),
-    directory: createKeyDirectoryService(needs),
+    keySets: new KeySetService({ database, now: clock.monotonic }),
+    directory: new KeyDirectoryService(needs),
   };
 }

@@ -5,6 +5,7 @@ import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { APPLICATION_SCOPES } from '../../platform/scopes.ts';
+import { Service } from '../../platform/service.ts';
 import type { ApplicationService } from '../applications/application.service.ts';
 import { GRANT_TYPES } from '../applications/application.ts';
 import type { ApplicationJwks } from '../applications/application-jwks.ts';
@@ -23,49 +24,41 @@ export type Provisioned = {
   readonly client_secret: string;
 };
 
-export function createProvisionService({
-  database,
-  tenants,
-  applications,
-}: {
+export class ProvisionService extends Service<{
   database: Pick<Database, 'transaction'>;
   tenants: Pick<TenantService, 'create'>;
   applications: Pick<ApplicationService, 'create'>;
-}) {
-  return {
-    /**
-     * Creates a tenant, its first issuer key, and an application with every scope and every grant, all or nothing.
-     * @param input.jwks keys of the application, for `private_key_jwt`
-     * @throws ServiceError `invalid_request` when the slug is not a DNS label, or for the profile `fapi2` without keys;
-     * `conflict` when the slug was ever used
-     */
-    provision: ({
-      jwks,
-      ...input
-    }: NewTenant & { jwks?: ApplicationJwks | undefined }): Promise<Provisioned> =>
-      database.transaction({}, async (transaction) => {
-        if (input.securityProfile === 'fapi2' && !hasKeyForFapi2(jwks))
-          throw new ServiceError('invalid_request', { detail: KEY_NEEDED });
-        const tenant = toTenant(await tenants.create(input, { transaction }));
-        const { application, clientSecret } = await applications.create(
-          operatorContext(tenant, newId(), { transaction }),
-          { name: 'First application', scopes: APPLICATION_SCOPES, grantTypes: GRANT_TYPES, jwks },
-        );
-        return {
-          tenant_id: tenant.id,
-          slug: tenant.slug,
-          base_url: tenant.baseUrl,
-          issuer_url: tenant.issuerUrl,
-          client_id: application.id,
-          client_secret: clientSecret,
-        };
-      }),
-  };
+}> {
+  /**
+   * Creates a tenant, its first issuer key, and an application with every scope and every grant, all or nothing.
+   * @param input.jwks keys of the application, for `private_key_jwt`
+   * @throws ServiceError `invalid_request` when the slug is not a DNS label, or for the profile `fapi2` without keys;
+   * `conflict` when the slug was ever used
+   */
+  provision = ({
+    jwks,
+    ...input
+  }: NewTenant & { jwks?: ApplicationJwks | undefined }): Promise<Provisioned> =>
+    this.needs.database.transaction({}, async (transaction) => {
+      if (input.securityProfile === 'fapi2' && !hasKeyForFapi2(jwks))
+        throw new ServiceError('invalid_request', { detail: KEY_NEEDED });
+      const tenant = toTenant(await this.needs.tenants.create(input, { transaction }));
+      const { application, clientSecret } = await this.needs.applications.create(
+        operatorContext(tenant, newId(), { transaction }),
+        { name: 'First application', scopes: APPLICATION_SCOPES, grantTypes: GRANT_TYPES, jwks },
+      );
+      return {
+        tenant_id: tenant.id,
+        slug: tenant.slug,
+        base_url: tenant.baseUrl,
+        issuer_url: tenant.issuerUrl,
+        client_id: application.id,
+        client_secret: clientSecret,
+      };
+    });
 }
 
 /** RS256 is not in the profile (FAPI 2.0 Security Profile, §5.4.1). */
 function hasKeyForFapi2(jwks: ApplicationJwks | undefined): boolean {
   return jwks?.keys.some(({ alg }) => alg !== 'RS256') ?? false;
 }
-
-export type ProvisionService = ReturnType<typeof createProvisionService>;

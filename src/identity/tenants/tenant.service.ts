@@ -12,7 +12,7 @@ import { createShortLivedCache } from '../../platform/database/short-lived-cache
 import type { Transaction } from '../../platform/database/transaction.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import type { Given } from '../../platform/given.ts';
-import { bindUseCases } from '../../platform/use-cases.ts';
+import { Service } from '../../platform/service.ts';
 import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import type { TenantChange } from './tenant.store.ts';
 import * as store from './tenant.store.ts';
@@ -64,239 +64,227 @@ export type TenantNeeds = {
   database: Pick<Database, 'transaction' | 'query'>;
   issuerKeys: Pick<IssuerKeyService, 'createFirstKey' | 'changeAlgorithm'>;
   records: Pick<RecordService, 'write'>;
+  /** Settings that determine the address of each tenant. */
   addresses: AddressRules;
   retention: RetentionBounds;
+  /** The most subscriptions of a tenant without a number of its own. */
   subscriptionLimit: number;
 };
 
-/**
- * Manages tenants and their addresses.
- * @param addresses settings that determine the address of each tenant
- * @param subscriptionLimit the most subscriptions of a tenant without a number of its own
- */
-export function createTenantService(needs: TenantNeeds) {
-  const tools = prepareTenant(needs);
-  return {
-    isSuspended: store.isSuspended,
-    /** The operator's bounds of what a tenant sets for itself. */
-    retention: tools.retention,
-    subscriptionLimit: tools.subscriptionLimit,
-    ...bindUseCases(tools, {
-      create,
-      bySlug,
-      requireBySlug,
-      byId,
-      update,
-      setSuspended,
-      lock,
-      remove,
-      moveAll,
-    }),
-    /** Locks a tenant until the transaction ends. @returns undefined when it does not exist */
-    lockById: (transaction: Transaction, id: string): Promise<TenantRecord | undefined> =>
-      store.lock(transaction, { id }),
-    /** Returns all tenants, oldest first. */
-    list: (): Promise<TenantRecord[]> => store.list(tools.database),
-    /**
-     * Ends the challenges, refresh tokens, sessions, enrollment tokens, assertions and proofs of before now, of all
-     * tenants. For a restored database, before anything serves: no process is told. @returns the ids of all tenants
-     */
-    endEarlier: (transaction: Transaction): Promise<string[]> => store.endEarlier(transaction),
-    get: async ({ tenant }: RequestContext): Promise<TenantRecord> => findExisting(tools, tenant.slug),
-    /**
-     * Returns the tenants whose stored address is not that of the settings. The service answers no request for them.
-     */
-    checkTenantAddresses: async (): Promise<AddressMismatch[]> =>
-      findMismatches(await store.list(tools.database), tools.addresses),
-    /**
-     * Moves a tenant to its address in the settings. Its earlier tokens become invalid, because their issuer no longer
-     * exists.
-     * @throws ServiceError `not_found`; `conflict` when another tenant still has that address
-     */
-    move: async (slug: string): Promise<TenantRecord> => moveTo(tools, await findExisting(tools, slug)),
-  };
-}
-
-export type TenantService = ReturnType<typeof createTenantService>;
-
-type TenantTools = ReturnType<typeof prepareTenant>;
-
-function prepareTenant(needs: TenantNeeds) {
-  const settings = {
+/** Manages tenants and their addresses. */
+export class TenantService extends Service<TenantNeeds> {
+  readonly #settings = {
     lifetime: TENANT_LIFETIME,
     limit: KEPT,
     keep: (tenant: FoundTenant | undefined) => tenant !== undefined,
   };
-  const bySlug = createShortLivedCache({ ...settings, load: readTogether(needs, 'slug'), stale: STALE });
-  const byId = createShortLivedCache({ ...settings, load: readTogether(needs, 'id') });
-  return { ...needs, bySlug, byId };
+  readonly #bySlug = createShortLivedCache({
+    ...this.#settings,
+    load: readTogether(this.needs.database, 'slug'),
+    stale: STALE,
+  });
+  readonly #byId = createShortLivedCache({
+    ...this.#settings,
+    load: readTogether(this.needs.database, 'id'),
+  });
+
+  /** Returns whether the tenant is suspended, and keeps that so until the transaction ends. */
+  isSuspended = store.isSuspended;
+
+  /** The operator's bounds of what a tenant sets for itself. */
+  retention = this.needs.retention;
+
+  /** The most subscriptions of a tenant without a number of its own. */
+  subscriptionLimit = this.needs.subscriptionLimit;
+
+  /**
+   * Creates a tenant with its first issuer key, which signs immediately.
+   * @param join the transaction to use; without it the call begins one
+   * @throws ServiceError `invalid_request` when the slug is not a DNS label; `conflict` when the slug was ever used
+   */
+  create = (
+    input: NewTenant,
+    join: { transaction?: Transaction | undefined } = {},
+  ): Promise<TenantRecord> => {
+    if (!isSlug(input.slug)) {
+      throw invalidField('slug', 'must be a DNS label: 1 to 63 of a-z, 0-9 and -, not - at an end');
+    }
+    const record = {
+      id: newId(),
+      slug: input.slug,
+      name: input.name ?? input.slug,
+      audience: input.audience ?? null,
+      signingAlgorithm: input.signingAlgorithm ?? 'ES256',
+      securityProfile: input.securityProfile ?? 'none',
+      ...addressOf(input.slug, this.needs.addresses),
+    };
+    return this.needs.database.transaction(join, async (transaction) => {
+      const created = await store.insert(transaction, record);
+      const context = operatorContext(toTenant(created), newId());
+      await this.needs.records.write(transaction, context, {
+        audit: [succeeded('tenant.created', { type: 'tenant', id: created.id }, { slug: created.slug })],
+      });
+      await this.needs.issuerKeys.createFirstKey(transaction, context, created.signingAlgorithm);
+      return created;
+    });
+  };
+
+  /**
+   * Returns the tenant with this slug, at most 1 s old, or 5 s while it cannot be read; undefined when it does not
+   * exist. `evenOld`: of any age while it cannot be read.
+   */
+  bySlug = async (slug: string, { evenOld = false } = {}): Promise<Tenant | undefined> => {
+    if (!isSlug(slug)) return undefined;
+    const record = await (evenOld ? this.#bySlug.getOrOld(slug) : this.#bySlug.get(slug));
+    return record === undefined ? undefined : toTenant(record);
+  };
+
+  /** The same for a command. @throws ServiceError `not_found` that names the slug */
+  requireBySlug = async (slug: string): Promise<Tenant> => {
+    const tenant = await this.bySlug(slug);
+    if (tenant === undefined) throw unknownTenant(slug);
+    return tenant;
+  };
+
+  /** Returns the tenant with this id, at most 1 s old; undefined when it does not exist. */
+  byId = async (id: string): Promise<Tenant | undefined> => {
+    const record = await this.#byId.get(id);
+    return record === undefined ? undefined : toTenant(record);
+  };
+
+  /**
+   * Changes the given fields, if they differ. A new algorithm is used after its key has been public for ten minutes.
+   * @throws ServiceError `conflict` for the profile `fapi2` when no application could change the tenant afterwards;
+   * `invalid_request` for days outside the operator's bounds
+   */
+  update = (context: RequestContext, patch: TenantPatch): Promise<TenantRecord> =>
+    this.needs.database.transaction(context, async (transaction) => {
+      const { id } = context.tenant;
+      const before = await store.lock(transaction, { id });
+      if (before === undefined) throw new ServiceError('not_found');
+      const checked = checkRetention(before, followAddress(before, patch), this.needs.retention);
+      const change: TenantChange = findChanges(before, checked);
+      if (Object.keys(change).length === 0) return before;
+      if (change.securityProfile === 'fapi2' && !(await store.hasManagingKey(transaction, id)))
+        throw new ServiceError('conflict', { detail: NO_MANAGING_KEY });
+      const updated = (await store.update(transaction, id, change)) ?? before;
+      if (change.signingAlgorithm !== undefined)
+        await this.needs.issuerKeys.changeAlgorithm(transaction, context, change.signingAlgorithm);
+      await this.needs.records.write(transaction, context, {
+        audit: [succeeded('tenant.updated', { type: 'tenant', id }, describeChanges(before, change, TOLD))],
+      });
+      transaction.afterCommit(() => this.#forget(updated));
+      return updated;
+    });
+
+  /**
+   * Marks a tenant as suspended or resumed, in the caller's transaction. Other processes apply it within 1 s.
+   * @returns the changed tenant, and whether its state changed
+   * @throws ServiceError `not_found`
+   */
+  setSuspended = async (
+    transaction: Transaction,
+    slug: string,
+    suspended: boolean,
+  ): Promise<{ tenant: TenantRecord; changed: boolean }> => {
+    const before = await store.lock(transaction, { slug });
+    if (before === undefined) throw unknownTenant(slug);
+    const { id } = before;
+    const changed = await store.setSuspended(transaction, id, suspended);
+    transaction.afterCommit(() => this.#forget(before));
+    return { tenant: (await store.lock(transaction, { id })) ?? before, changed };
+  };
+
+  /** Locks a tenant until the transaction ends. @throws ServiceError `not_found` */
+  lock = async (transaction: Transaction, slug: string): Promise<TenantRecord> => {
+    const tenant = await store.lock(transaction, { slug });
+    if (tenant === undefined) throw unknownTenant(slug);
+    return tenant;
+  };
+
+  /** Removes the row of a tenant that has no other rows, in the caller's transaction. */
+  remove = async (transaction: Transaction, tenant: TenantRecord): Promise<void> => {
+    await store.remove(transaction, tenant.id);
+    transaction.afterCommit(() => this.#forget(tenant));
+  };
+
+  /**
+   * Moves every tenant whose stored address differs from the address in the settings.
+   * @returns the moved tenants in the order of the moves. A tenant that leaves an address is moved before the tenant
+   * that gets it.
+   */
+  moveAll = async (): Promise<AddressMismatch[]> => {
+    const moves = orderMoves(findMismatches(await store.list(this.needs.database), this.needs.addresses));
+    for (const { slug } of moves) await this.#moveTo(await this.#findExisting(slug));
+    return moves;
+  };
+
+  /** Locks a tenant until the transaction ends. @returns undefined when it does not exist */
+  lockById = (transaction: Transaction, id: string): Promise<TenantRecord | undefined> =>
+    store.lock(transaction, { id });
+
+  /** Returns all tenants, oldest first. */
+  list = (): Promise<TenantRecord[]> => store.list(this.needs.database);
+
+  /**
+   * Ends the challenges, refresh tokens, sessions, enrollment tokens, assertions and proofs of before now, of all
+   * tenants. For a restored database, before anything serves: no process is told. @returns the ids of all tenants
+   */
+  endEarlier = (transaction: Transaction): Promise<string[]> => store.endEarlier(transaction);
+
+  /** Returns the tenant of the request as it is now. */
+  get = async ({ tenant }: RequestContext): Promise<TenantRecord> => this.#findExisting(tenant.slug);
+
+  /**
+   * Returns the tenants whose stored address is not that of the settings. The service answers no request for them.
+   */
+  checkTenantAddresses = async (): Promise<AddressMismatch[]> =>
+    findMismatches(await store.list(this.needs.database), this.needs.addresses);
+
+  /**
+   * Moves a tenant to its address in the settings. Its earlier tokens become invalid, because their issuer no longer
+   * exists.
+   * @throws ServiceError `not_found`; `conflict` when another tenant still has that address
+   */
+  move = async (slug: string): Promise<TenantRecord> => this.#moveTo(await this.#findExisting(slug));
+
+  #forget = ({ id, slug }: { id: string; slug: string }) => {
+    this.#bySlug.forget(slug);
+    this.#byId.forget(id);
+  };
+
+  #findExisting = async (slug: string): Promise<TenantRecord> => {
+    const [tenant] = await store.find(this.needs.database, 'slug', [slug]);
+    if (tenant === undefined) throw unknownTenant(slug);
+    return tenant;
+  };
+
+  #moveTo = async (tenant: TenantRecord): Promise<TenantRecord> => {
+    const address = addressOf(tenant.slug, this.needs.addresses);
+    return this.needs.database.transaction({}, async (transaction) => {
+      const moved = (await store.update(transaction, tenant.id, address)) ?? tenant;
+      await this.needs.records.write(transaction, operatorContext(toTenant(moved), newId()), {
+        audit: [
+          succeeded(
+            'tenant.moved',
+            { type: 'tenant', id: tenant.id },
+            { from: tenant.baseUrl, to: address.baseUrl },
+          ),
+        ],
+      });
+      transaction.afterCommit(() => this.#forget(tenant));
+      return moved;
+    });
+  };
 }
 
-/** Reads a tenant by one statement with the others that are asked for meanwhile. */
-function readTogether({ database }: TenantNeeds, by: 'slug' | 'id') {
+/** Makes a function that reads a tenant by one statement with the others that are asked for meanwhile. */
+function readTogether(database: TenantNeeds['database'], by: 'slug' | 'id') {
   const { add } = createCoalescer({
     run: (names: readonly string[]) => store.find(database, by, names),
     limits: { batches: 1 },
   });
   return add;
-}
-
-/**
- * Creates a tenant with its first issuer key, which signs immediately.
- * @param join the transaction to use; without it the call begins one
- * @throws ServiceError `invalid_request` when the slug is not a DNS label; `conflict` when the slug was ever used
- */
-function create(
-  { addresses, database, records, issuerKeys }: TenantTools,
-  input: NewTenant,
-  join: { transaction?: Transaction | undefined } = {},
-): Promise<TenantRecord> {
-  if (!isSlug(input.slug)) {
-    throw invalidField('slug', 'must be a DNS label: 1 to 63 of a-z, 0-9 and -, not - at an end');
-  }
-  const record = {
-    id: newId(),
-    slug: input.slug,
-    name: input.name ?? input.slug,
-    audience: input.audience ?? null,
-    signingAlgorithm: input.signingAlgorithm ?? 'ES256',
-    securityProfile: input.securityProfile ?? 'none',
-    ...addressOf(input.slug, addresses),
-  };
-  return database.transaction(join, async (transaction) => {
-    const created = await store.insert(transaction, record);
-    const context = operatorContext(toTenant(created), newId());
-    await records.write(transaction, context, {
-      audit: [succeeded('tenant.created', { type: 'tenant', id: created.id }, { slug: created.slug })],
-    });
-    await issuerKeys.createFirstKey(transaction, context, created.signingAlgorithm);
-    return created;
-  });
-}
-
-/**
- * Returns the tenant with this slug, at most 1 s old, or 5 s while it cannot be read; undefined when it does not
- * exist. `evenOld`: of any age while it cannot be read.
- */
-async function bySlug(
-  { bySlug }: TenantTools,
-  slug: string,
-  { evenOld = false } = {},
-): Promise<Tenant | undefined> {
-  if (!isSlug(slug)) return undefined;
-  const record = await (evenOld ? bySlug.getOrOld(slug) : bySlug.get(slug));
-  return record === undefined ? undefined : toTenant(record);
-}
-
-/** Returns the tenant with this id, at most 1 s old; undefined when it does not exist. */
-async function byId({ byId }: TenantTools, id: string): Promise<Tenant | undefined> {
-  const record = await byId.get(id);
-  return record === undefined ? undefined : toTenant(record);
-}
-
-/**
- * Changes the given fields, if they differ. A new algorithm is used after its key has been public for ten minutes.
- * @throws ServiceError `conflict` for the profile `fapi2` when no application could change the tenant afterwards;
- * `invalid_request` for days outside the operator's bounds
- */
-function update(needs: TenantTools, context: RequestContext, patch: TenantPatch): Promise<TenantRecord> {
-  return needs.database.transaction(context, async (transaction) => {
-    const { id } = context.tenant;
-    const before = await store.lock(transaction, { id });
-    if (before === undefined) throw new ServiceError('not_found');
-    const checked = checkRetention(before, followAddress(before, patch), needs.retention);
-    const change: TenantChange = findChanges(before, checked);
-    if (Object.keys(change).length === 0) return before;
-    if (change.securityProfile === 'fapi2' && !(await store.hasManagingKey(transaction, id)))
-      throw new ServiceError('conflict', { detail: NO_MANAGING_KEY });
-    const updated = (await store.update(transaction, id, change)) ?? before;
-    if (change.signingAlgorithm !== undefined)
-      await needs.issuerKeys.changeAlgorithm(transaction, context, change.signingAlgorithm);
-    await needs.records.write(transaction, context, {
-      audit: [succeeded('tenant.updated', { type: 'tenant', id }, describeChanges(before, change, TOLD))],
-    });
-    transaction.afterCommit(() => forget(needs, updated));
-    return updated;
-  });
-}
-
-/**
- * Marks a tenant as suspended or resumed, in the caller's transaction. Other processes apply it within 1 s.
- * @returns the changed tenant, and whether its state changed
- * @throws ServiceError `not_found`
- */
-async function setSuspended(
-  needs: TenantTools,
-  transaction: Transaction,
-  slug: string,
-  suspended: boolean,
-): Promise<{ tenant: TenantRecord; changed: boolean }> {
-  const before = await store.lock(transaction, { slug });
-  if (before === undefined) throw unknownTenant(slug);
-  const { id } = before;
-  const changed = await store.setSuspended(transaction, id, suspended);
-  transaction.afterCommit(() => forget(needs, before));
-  return { tenant: (await store.lock(transaction, { id })) ?? before, changed };
-}
-
-/** Locks a tenant until the transaction ends. @throws ServiceError `not_found` */
-async function lock(_needs: TenantTools, transaction: Transaction, slug: string): Promise<TenantRecord> {
-  const tenant = await store.lock(transaction, { slug });
-  if (tenant === undefined) throw unknownTenant(slug);
-  return tenant;
-}
-
-/** Removes the row of a tenant that has no other rows, in the caller's transaction. */
-async function remove(needs: TenantTools, transaction: Transaction, tenant: TenantRecord): Promise<void> {
-  await store.remove(transaction, tenant.id);
-  transaction.afterCommit(() => forget(needs, tenant));
-}
-
-/**
- * Moves every tenant whose stored address differs from the address in the settings.
- * @returns the moved tenants in the order of the moves. A tenant that leaves an address is moved before the tenant
- * that gets it.
- */
-async function moveAll(needs: TenantTools): Promise<AddressMismatch[]> {
-  const moves = orderMoves(findMismatches(await store.list(needs.database), needs.addresses));
-  for (const { slug } of moves) await moveTo(needs, await findExisting(needs, slug));
-  return moves;
-}
-
-/** The same for a command. @throws ServiceError `not_found` that names the slug */
-async function requireBySlug(needs: TenantTools, slug: string): Promise<Tenant> {
-  const tenant = await bySlug(needs, slug);
-  if (tenant === undefined) throw unknownTenant(slug);
-  return tenant;
-}
-
-function forget({ bySlug, byId }: TenantTools, { id, slug }: { id: string; slug: string }) {
-  bySlug.forget(slug);
-  byId.forget(id);
-}
-
-async function findExisting({ database }: TenantTools, slug: string): Promise<TenantRecord> {
-  const [tenant] = await store.find(database, 'slug', [slug]);
-  if (tenant === undefined) throw unknownTenant(slug);
-  return tenant;
-}
-
-async function moveTo(needs: TenantTools, tenant: TenantRecord): Promise<TenantRecord> {
-  const address = addressOf(tenant.slug, needs.addresses);
-  return needs.database.transaction({}, async (transaction) => {
-    const moved = (await store.update(transaction, tenant.id, address)) ?? tenant;
-    await needs.records.write(transaction, operatorContext(toTenant(moved), newId()), {
-      audit: [
-        succeeded(
-          'tenant.moved',
-          { type: 'tenant', id: tenant.id },
-          { from: tenant.baseUrl, to: address.baseUrl },
-        ),
-      ],
-    });
-    transaction.afterCommit(() => forget(needs, tenant));
-    return moved;
-  });
 }
 
 /** Ignores an `audience` that equals the address, because a client may send back the value that an answer showed. */

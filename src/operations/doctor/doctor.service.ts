@@ -1,5 +1,6 @@
 // Runs the checks in sequence. A failed check is reported, and the others still run.
 import { reasonOf } from '../../platform/logging.ts';
+import { Service } from '../../platform/service.ts';
 import type { Check, CheckReport, Finding, Outcome } from './finding.ts';
 
 export type DoctorObserver = {
@@ -8,9 +9,31 @@ export type DoctorObserver = {
   readonly onCheck?: ((report: CheckReport, check: Check) => void) | undefined;
 };
 
-/** @param checks in the order of the run */
-export function createDoctorService(checks: readonly Check[]) {
-  async function run(check: Check, fix: boolean, observer: DoctorObserver): Promise<CheckReport> {
+export class DoctorService extends Service<{
+  /** In the order of the run. */
+  checks: readonly Check[];
+}> {
+  /**
+   * Runs the checks, one after the other.
+   * @param options.fix mends the findings that can be mended
+   * @param options.issuers runs the checks that must be asked for too
+   * @returns a report for each check, in their order
+   */
+  examine = async (
+    { fix, issuers = false }: { fix: boolean; issuers?: boolean },
+    observer: DoctorObserver = {},
+  ): Promise<CheckReport[]> => {
+    const reports: CheckReport[] = [];
+    for (const check of this.needs.checks) {
+      if (check.isAskedFor && !issuers) continue;
+      const report = await this.#run(check, fix, observer);
+      observer.onCheck?.(report, check);
+      reports.push(report);
+    }
+    return reports;
+  };
+
+  #run = async (check: Check, fix: boolean, observer: DoctorObserver): Promise<CheckReport> => {
     let looked = 0;
     const counts = { mended: 0, asked: 0, left: 0 };
     let failure: string | null = null;
@@ -38,28 +61,5 @@ export function createDoctorService(checks: readonly Check[]) {
     }
     const { mended, asked, left } = counts;
     return { check: check.name, looked, found: mended + asked + left, mended, asked, failure };
-  }
-
-  return {
-    /**
-     * @param options.fix mends the findings that can be mended
-     * @param options.issuers runs the checks that must be asked for too
-     * @returns a report for each check, in their order
-     */
-    examine: async (
-      { fix, issuers = false }: { fix: boolean; issuers?: boolean },
-      observer: DoctorObserver = {},
-    ): Promise<CheckReport[]> => {
-      const reports: CheckReport[] = [];
-      for (const check of checks) {
-        if (check.isAskedFor && !issuers) continue;
-        const report = await run(check, fix, observer);
-        observer.onCheck?.(report, check);
-        reports.push(report);
-      }
-      return reports;
-    },
   };
 }
-
-export type DoctorService = ReturnType<typeof createDoctorService>;

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ErasureCertificateService } from '../../audit/erasure.service.ts';
 import type { TenantService } from '../../identity/tenants/tenant.service.ts';
 import type { Database } from '../../platform/database/database.ts';
-import { bindUseCases } from '../../platform/use-cases.ts';
+import { Service } from '../../platform/service.ts';
 import { listErased } from './erasure-rules.ts';
 import * as store from './tenant-end.store.ts';
 import { decideEndStep, type EndStep, type TenantEnd } from './tenant-end.ts';
@@ -39,87 +39,77 @@ const CHUNK = 1_000;
 /** Milliseconds between two heartbeats. */
 const BEAT = 10_000;
 
-export function createTenantErasureService(needs: TenantErasureNeeds) {
-  return bindUseCases(needs, { look, describe, erase });
-}
+export class TenantErasureService extends Service<TenantErasureNeeds> {
+  readonly #chunk = this.needs.chunk ?? CHUNK;
 
-export type TenantErasureService = ReturnType<typeof createTenantErasureService>;
+  /** Returns how the erasure of the tenant stands. */
+  look = async ({ tenantId }: TenantEndName) => {
+    const end = await store.read(this.needs.database, tenantId);
+    return standingOf(end, end === undefined && (await this.needs.certificates.isErased(tenantId)));
+  };
 
-async function look({ database, certificates }: TenantErasureNeeds, { tenantId }: TenantEndName) {
-  const end = await store.read(database, tenantId);
-  return standingOf(end, end === undefined && (await certificates.isErased(tenantId)));
-}
+  /** Describes the end of a tenant for an operator. */
+  describe = async ({ tenantId }: TenantEndName) => {
+    const end = await store.read(this.needs.database, tenantId);
+    return end && { summary: `${end.slug} · erased ${end.eraseAt.toISOString().slice(0, 16)}Z` };
+  };
 
-/** Describes the end of a tenant for an operator. */
-async function describe({ database }: TenantErasureNeeds, { tenantId }: TenantEndName) {
-  const end = await store.read(database, tenantId);
-  return end && { summary: `${end.slug} · erased ${end.eraseAt.toISOString().slice(0, 16)}Z` };
-}
-
-/**
- * Removes all rows and workflows of a tenant whose time is over, and signs a certificate. It can be repeated at any
- * point.
- * @returns the state afterwards
- * @throws Error when something is left, or rows of the audit log are not sealed yet: to be repeated
- */
-async function erase(
-  needs: TenantErasureNeeds,
-  name: TenantEndName,
-  pulse: Pulse,
-): Promise<TenantEndStanding> {
-  const { database, histories } = needs;
-  const { tenantId } = name;
-  const end = await store.read(database, tenantId);
-  if (decideEndStep(end).kind !== 'erase') return look(needs, name);
-  const beating = setInterval(pulse.heartbeat, BEAT);
-  try {
-    await removeRows(needs, tenantId, pulse.signal);
-    await store.count(database, tenantId, {
-      what: 'workflows',
-      n: await histories.remove(tenantId, pulse.signal),
-    });
-    // What a workflow has written meanwhile.
-    await removeRows(needs, tenantId, pulse.signal);
-    await store.renewStatistics(database);
-    await finish(needs, tenantId);
-  } finally {
-    clearInterval(beating);
-  }
-  return look(needs, name);
-}
-
-/** Each chunk is followed by a rest as long as it took, so that traffic is not slowed. */
-async function removeRows(
-  { database, certificates, chunk = CHUNK }: TenantErasureNeeds,
-  tenantId: string,
-  signal: AbortSignal,
-): Promise<void> {
-  for (const rule of listErased()) {
-    // A checkpoint has the hash of each row, so a row goes only after its seal.
-    if (rule.table === 'audit_log' && (await certificates.hasUnsealed(tenantId)))
-      throw new Error('rows of the audit log are not sealed yet');
-    for (let removed = chunk; removed >= chunk; ) {
-      signal.throwIfAborted();
-      const start = performance.now();
-      removed = await store.removeRows(database, rule, { tenantId, limit: chunk });
-      if (removed >= chunk) await sleep(performance.now() - start, undefined, { signal });
+  /**
+   * Removes all rows and workflows of a tenant whose time is over, and signs a certificate. It can be repeated at any
+   * point.
+   * @returns the state afterwards
+   * @throws Error when something is left, or rows of the audit log are not sealed yet: to be repeated
+   */
+  erase = async (name: TenantEndName, pulse: Pulse): Promise<TenantEndStanding> => {
+    const { database, histories } = this.needs;
+    const { tenantId } = name;
+    const end = await store.read(database, tenantId);
+    if (decideEndStep(end).kind !== 'erase') return this.look(name);
+    const beating = setInterval(pulse.heartbeat, BEAT);
+    try {
+      await this.#removeRows(tenantId, pulse.signal);
+      await store.count(database, tenantId, {
+        what: 'workflows',
+        n: await histories.remove(tenantId, pulse.signal),
+      });
+      // What a workflow has written meanwhile.
+      await this.#removeRows(tenantId, pulse.signal);
+      await store.renewStatistics(database);
+      await this.#finish(tenantId);
+    } finally {
+      clearInterval(beating);
     }
-  }
-}
+    return this.look(name);
+  };
 
-function finish({ database, tenants, certificates }: TenantErasureNeeds, tenantId: string): Promise<void> {
-  return database.transaction({}, async (transaction) => {
-    const tenant = await tenants.lockById(transaction, tenantId);
-    const end = await store.read(transaction, tenantId);
-    if (tenant === undefined || end === undefined) return;
-    const left = await store.listLeft(transaction, tenantId);
-    if (left.length > 0) throw new Error(`rows of the tenant are left in ${left.join(', ')}`);
-    const { slug, askedAt, now: erasedAt, removed } = end;
-    await certificates.certify(transaction, { tenantId, slug, askedAt, erasedAt, removed });
-    await store.remove(transaction, tenantId);
-    await tenants.remove(transaction, tenant);
-    await store.renewStatistics(transaction, ['tenants', 'tenant_ends']);
-  });
+  /** Each chunk is followed by a rest as long as it took, so that traffic is not slowed. */
+  #removeRows = async (tenantId: string, signal: AbortSignal): Promise<void> => {
+    for (const rule of listErased()) {
+      // A checkpoint has the hash of each row, so a row goes only after its seal.
+      if (rule.table === 'audit_log' && (await this.needs.certificates.hasUnsealed(tenantId)))
+        throw new Error('rows of the audit log are not sealed yet');
+      for (let removed = this.#chunk; removed >= this.#chunk; ) {
+        signal.throwIfAborted();
+        const start = performance.now();
+        removed = await store.removeRows(this.needs.database, rule, { tenantId, limit: this.#chunk });
+        if (removed >= this.#chunk) await sleep(performance.now() - start, undefined, { signal });
+      }
+    }
+  };
+
+  #finish = (tenantId: string): Promise<void> =>
+    this.needs.database.transaction({}, async (transaction) => {
+      const tenant = await this.needs.tenants.lockById(transaction, tenantId);
+      const end = await store.read(transaction, tenantId);
+      if (tenant === undefined || end === undefined) return;
+      const left = await store.listLeft(transaction, tenantId);
+      if (left.length > 0) throw new Error(`rows of the tenant are left in ${left.join(', ')}`);
+      const { slug, askedAt, now: erasedAt, removed } = end;
+      await this.needs.certificates.certify(transaction, { tenantId, slug, askedAt, erasedAt, removed });
+      await store.remove(transaction, tenantId);
+      await this.needs.tenants.remove(transaction, tenant);
+      await store.renewStatistics(transaction, ['tenants', 'tenant_ends']);
+    });
 }
 
 function standingOf(end: TenantEnd | undefined, isErased: boolean): TenantEndStanding {

@@ -1,10 +1,10 @@
 // Wires the erasure of tenants in a worker, with a pool that connects when a tenant is erased.
-import { createErasureCertificateService } from '../../audit/erasure.service.ts';
+import { ErasureCertificateService } from '../../audit/erasure.service.ts';
 import type { TenantService } from '../../identity/tenants/tenant.service.ts';
 import { openPatientDatabase } from '../../platform/open-database.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { createLazyConnection, createTemporalClient } from '../../platform/temporal/client.ts';
-import { createTenantErasureService } from './tenant-erasure.service.ts';
+import { TenantErasureService } from './tenant-erasure.service.ts';
 import { createTenantHistories } from './tenant-history.client.ts';
 
 export function wireErasure(
@@ -14,9 +14,9 @@ export function wireErasure(
   const database = openPatientDatabase(config, { log });
   const connection = createLazyConnection(config.temporal);
   const histories = createTenantHistories({ client: createTemporalClient(connection, config.temporal) });
-  const certificates = createErasureCertificateService({ database, auditKeys: config.auditKeys });
+  const certificates = new ErasureCertificateService({ database, auditKeys: config.auditKeys });
   return {
-    tenantErasure: createTenantErasureService({ database, tenants, certificates, histories }),
+    tenantErasure: new TenantErasureService({ database, tenants, certificates, histories }),
     close: () => Promise.allSettled([connection.close(), database.close()]),
   };
 }

@@ -1,5 +1,6 @@
 // Writes what this process has counted of the objectives, each minute and when it stops, and judges what all have
 // written. A killed process loses its last minute.
+
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import {
@@ -11,69 +12,61 @@ import {
   type Objectives,
 } from '../../platform/metrics/objectives.ts';
 import { createLoop } from '../../platform/process/loop.ts';
+import { Service } from '../../platform/service.ts';
 import * as store from './objective.store.ts';
 
 /** Milliseconds between two writes. */
 const INTERVAL = 60_000;
 
-/**
- * @param options.now the database's time in milliseconds since 1970
- * @returns `start`, whose `stop` writes a last time; call it when nothing is counted any more
- */
-export function createObjectiveKeeper({
-  database,
-  objectives,
-  now,
-}: {
+/** @returns `start`, whose `stop` writes a last time; call it when nothing is counted any more */
+export class ObjectiveKeeper extends Service<{
   database: Pick<Database, 'query'>;
   objectives: Pick<Objectives, 'read'>;
+  /** The database's time in milliseconds since 1970. */
   now: () => number;
-}) {
-  const process = newId();
-  const today = () => new Date(now()).toISOString().slice(0, 10);
-  let day = today();
+}> {
+  readonly #process = newId();
+  #today = () => new Date(this.needs.now()).toISOString().slice(0, 10);
+  #day = this.#today();
   /** The counts when the day began, and those that were written last. */
-  let before = objectives.read();
-  let written = JSON.stringify(before);
+  #before = this.needs.objectives.read();
+  #written = JSON.stringify(this.#before);
 
-  const keep = async (): Promise<void> => {
-    const read = objectives.read();
+  /** Writes the counts of this process for the day, if they have changed. */
+  keep = async (): Promise<void> => {
+    const read = this.needs.objectives.read();
     const text = JSON.stringify(read);
-    if (text !== written) {
+    if (text !== this.#written) {
       const counts = forEachObjective((name) => ({
-        good: read[name].good - before[name].good,
-        total: read[name].total - before[name].total,
+        good: read[name].good - this.#before[name].good,
+        total: read[name].total - this.#before[name].total,
       }));
-      await store.keep(database, { day, process, counts });
-      written = text;
+      await store.keep(this.needs.database, { day: this.#day, process: this.#process, counts });
+      this.#written = text;
     }
-    if (today() === day) return;
-    day = today();
-    before = read;
+    if (this.#today() === this.#day) return;
+    this.#day = this.#today();
+    this.#before = read;
   };
 
-  return {
-    keep,
-    start: () => {
-      // While the database is away, the next write has it all.
-      const running = createLoop({
-        run: keep,
-        next: INTERVAL,
-        first: INTERVAL,
-        onFailure: () => undefined,
-      }).start();
-      return {
-        stop: () =>
-          running
-            .stop()
-            .then(keep)
-            .catch(() => undefined),
-      };
-    },
+  /** Begins to write the counts. @returns `stop`, which writes them once more */
+  start = () => {
+    // While the database is away, the next write has it all.
+    const running = createLoop({
+      run: this.keep,
+      next: INTERVAL,
+      first: INTERVAL,
+      onFailure: () => undefined,
+    }).start();
+    return {
+      stop: () =>
+        running
+          .stop()
+          .then(this.keep)
+          .catch(() => undefined),
+    };
   };
 }
-
-export type ObjectiveKeeper = ReturnType<typeof createObjectiveKeeper>;
 
 /** Both are null while nothing was counted. `budgetLeft`: 1 is all of it; below 0 the objective is missed. */
 export type ObjectiveStanding = ObjectiveCount & {

@@ -5,7 +5,7 @@ import { NIL } from 'uuid';
 import type { Database } from '../../platform/database/database.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
-import { bindUseCases } from '../../platform/use-cases.ts';
+import { Service } from '../../platform/service.ts';
 import type {
   EndpointChange,
   FailingHost,
@@ -35,100 +35,87 @@ export type HostNeeds = {
   acts: Pick<OperatorActService, 'record'>;
 };
 
-export function createHostService(needs: HostNeeds) {
-  return {
-    ...bindUseCases(needs, { hold, release, retry }),
-    list: (): Promise<HostHold[]> => needs.hosts.list(needs.database),
-    /** Counts failing endpoints by host, the most frequent first, and by code. */
-    listFailing: (filter: { errorClass: string | undefined; limit: number }): Promise<FailingHost[]> =>
-      needs.hosts.listFailing(needs.database, filter),
+export class HostService extends Service<HostNeeds> {
+  /**
+   * Holds a host: after the commit no attempt to the host begins, also for new subscriptions, and its deliveries
+   * wait. Replaces an earlier hold of the same host.
+   * @throws ServiceError `invalid_request` when the text is no host
+   */
+  hold = (intent: OperatorIntent, text: string, length: HoldLength): Promise<HostResult> => {
+    const host = parseHost(text);
+    return this.needs.database.transaction({}, async (transaction) => {
+      const changes = await this.needs.hosts.hold(transaction, host, { ...intent, length });
+      const data =
+        length === 'released'
+          ? {}
+          : 'until' in length
+            ? { until: length.until.toISOString() }
+            : { seconds: length.seconds };
+      return this.#record(transaction, intent, { action: 'webhook.host.held', host, data }, changes);
+    });
   };
-}
 
-export type HostService = ReturnType<typeof createHostService>;
+  /**
+   * Releases a host: its waiting deliveries are attempted at a limited rate, the oldest first.
+   * @throws ServiceError `invalid_request` when the text is no host
+   */
+  release = (intent: OperatorIntent, text: string): Promise<HostResult> => {
+    const host = parseHost(text);
+    return this.needs.database.transaction({}, async (transaction) => {
+      const changes = await this.needs.hosts.release(transaction, host);
+      if (changes === undefined) return nothing(host);
+      return this.#record(transaction, intent, { action: 'webhook.host.released', host }, changes);
+    });
+  };
 
-/**
- * Holds a host: after the commit no attempt to the host begins, also for new subscriptions, and its deliveries
- * wait. Replaces an earlier hold of the same host.
- * @throws ServiceError `invalid_request` when the text is no host
- */
-function hold(
-  needs: HostNeeds,
-  intent: OperatorIntent,
-  text: string,
-  length: HoldLength,
-): Promise<HostResult> {
-  const host = parseHost(text);
-  return needs.database.transaction({}, async (transaction) => {
-    const changes = await needs.hosts.hold(transaction, host, { ...intent, length });
-    const data =
-      length === 'released'
-        ? {}
-        : 'until' in length
-          ? { until: length.until.toISOString() }
-          : { seconds: length.seconds };
-    return record(needs, transaction, intent, { action: 'webhook.host.held', host, data }, changes);
-  });
-}
+  /**
+   * Makes all waiting deliveries to this host due now, at a limited rate. They may wait for their endpoint or for
+   * their next attempt.
+   * @returns also the number of deliveries that waited for their next attempt
+   * @throws ServiceError `invalid_request` when the text is no host, `conflict` while the host is held
+   */
+  retry = async (intent: OperatorIntent, text: string): Promise<HostResult & { deliveries: number }> => {
+    const host = parseHost(text);
+    const { result, endpoints } = await this.needs.database.transaction({}, async (transaction) => {
+      const changes = await this.needs.hosts.retry(transaction, host);
+      if (changes === undefined)
+        throw new ServiceError('conflict', { detail: `The host ${host} is held. Release it first.` });
+      const endpoints = changes.map(({ subscriptionId }) => subscriptionId);
+      if (endpoints.length === 0) return { result: nothing(host), endpoints };
+      const act = { action: 'webhook.host.retried', host };
+      return { result: await this.#record(transaction, intent, act, changes), endpoints };
+    });
+    let deliveries = 0;
+    for (let after: string = NIL; endpoints.length > 0; ) {
+      const ids = await this.needs.database.transaction({}, (transaction) =>
+        this.needs.hosts.hasten(transaction, endpoints, { after, limit: CHUNK }),
+      );
+      deliveries += ids.length;
+      const last = ids.at(-1);
+      if (last === undefined || ids.length < CHUNK) break;
+      after = last;
+    }
+    return { ...result, deliveries };
+  };
 
-/**
- * Releases a host: its waiting deliveries are attempted at a limited rate, the oldest first.
- * @throws ServiceError `invalid_request` when the text is no host
- */
-function release(needs: HostNeeds, intent: OperatorIntent, text: string): Promise<HostResult> {
-  const host = parseHost(text);
-  return needs.database.transaction({}, async (transaction) => {
-    const changes = await needs.hosts.release(transaction, host);
-    if (changes === undefined) return nothing(host);
-    return record(needs, transaction, intent, { action: 'webhook.host.released', host }, changes);
-  });
-}
+  /** Lists the holds in force, the oldest first. */
+  list = (): Promise<HostHold[]> => this.needs.hosts.list(this.needs.database);
 
-/**
- * Makes all waiting deliveries to this host due now, at a limited rate. They may wait for their endpoint or for
- * their next attempt.
- * @returns also the number of deliveries that waited for their next attempt
- * @throws ServiceError `invalid_request` when the text is no host, `conflict` while the host is held
- */
-async function retry(
-  needs: HostNeeds,
-  intent: OperatorIntent,
-  text: string,
-): Promise<HostResult & { deliveries: number }> {
-  const host = parseHost(text);
-  const { result, endpoints } = await needs.database.transaction({}, async (transaction) => {
-    const changes = await needs.hosts.retry(transaction, host);
-    if (changes === undefined)
-      throw new ServiceError('conflict', { detail: `The host ${host} is held. Release it first.` });
-    const endpoints = changes.map(({ subscriptionId }) => subscriptionId);
-    if (endpoints.length === 0) return { result: nothing(host), endpoints };
-    const act = { action: 'webhook.host.retried', host };
-    return { result: await record(needs, transaction, intent, act, changes), endpoints };
-  });
-  let deliveries = 0;
-  for (let after: string = NIL; endpoints.length > 0; ) {
-    const ids = await needs.database.transaction({}, (transaction) =>
-      needs.hosts.hasten(transaction, endpoints, { after, limit: CHUNK }),
-    );
-    deliveries += ids.length;
-    const last = ids.at(-1);
-    if (last === undefined || ids.length < CHUNK) break;
-    after = last;
-  }
-  return { ...result, deliveries };
-}
+  /** Counts failing endpoints by host, the most frequent first, and by code. */
+  listFailing = (filter: { errorClass: string | undefined; limit: number }): Promise<FailingHost[]> =>
+    this.needs.hosts.listFailing(this.needs.database, filter);
 
-async function record(
-  { acts }: HostNeeds,
-  transaction: Transaction,
-  intent: OperatorIntent,
-  { action, host, data }: { action: string; host: string; data?: Record<string, unknown> },
-  changes: readonly EndpointChange[],
-): Promise<HostResult> {
-  const concerned = byTenant(changes);
-  const target = { type: 'host', id: host } as const;
-  await acts.record(transaction, intent, { action, target, data }, concerned);
-  return { host, changed: true, endpoints: changes.length, tenants: concerned.length };
+  #record = async (
+    transaction: Transaction,
+    intent: OperatorIntent,
+    { action, host, data }: { action: string; host: string; data?: Record<string, unknown> },
+    changes: readonly EndpointChange[],
+  ): Promise<HostResult> => {
+    const concerned = byTenant(changes);
+    const target = { type: 'host', id: host } as const;
+    await this.needs.acts.record(transaction, intent, { action, target, data }, concerned);
+    return { host, changed: true, endpoints: changes.length, tenants: concerned.length };
+  };
 }
 
 const nothing = (host: string): HostResult => ({ host, changed: false, endpoints: 0, tenants: 0 });

@@ -11,7 +11,7 @@ import { findTroubles, placeOf, type Standing } from './status.ts';
 /** The most groups of failed deliveries that one screen has. */
 const MOST_GROUPS = 5;
 
-type Open = () => Promise<{ status: StatusService; close: () => Promise<void> }>;
+type Open = () => Promise<{ status: Pick<StatusService, 'read'>; close: () => Promise<void> }>;
 
 /** Fills in `status`. */
 export function registerStatusCommand(

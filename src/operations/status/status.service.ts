@@ -1,7 +1,9 @@
 // Reads how the whole service stands. Each part is read by itself, so that one that fails hides no other.
+
 import type { Registry } from 'prom-client';
 import type { Database } from '../../platform/database/database.ts';
 import type { Objective, ObjectiveCount } from '../../platform/metrics/objectives.ts';
+import { Service } from '../../platform/service.ts';
 import type { HostHoldService } from '../../webhooks/endpoints/host-hold.service.ts';
 import type { StandingService } from '../../webhooks/standing/standing.service.ts';
 import { judgeObjectives } from '../objectives/objective.service.ts';
@@ -12,18 +14,9 @@ import type { Standing } from './status.ts';
 const MOST_HOSTS = 5;
 const MOST_ACTS = 200;
 
-/** @param options.registry has the gauges that each worker reports of the whole service */
-export function createStatusService({
-  database,
-  registry,
-  hosts,
-  acts,
-  standing,
-  objectives,
-  probeTemporal,
-  version,
-}: {
+export class StatusService extends Service<{
   database: Pick<Database, 'query' | 'transaction'>;
+  /** Has the gauges that each worker reports of the whole service. */
   registry: Pick<Registry, 'getMetricsAsJSON'>;
   hosts: Pick<HostHoldService, 'listFailing'>;
   acts: { list(limit: number): Promise<readonly OperatorAct[]> };
@@ -31,35 +24,32 @@ export function createStatusService({
   objectives: () => Promise<ReadonlyMap<Objective, ObjectiveCount>>;
   probeTemporal: () => Promise<boolean>;
   version: string;
-}) {
-  return {
-    read: async (): Promise<Standing> => {
-      const [processes, endpoints, failingHosts, newestActs, counts, isReachable, gauges] = await Promise.all(
-        [
-          store.listProcesses(database).catch(() => null),
-          standing.readAll().catch(() => null),
-          hosts.listFailing(database, { errorClass: undefined, limit: MOST_HOSTS }).catch(() => null),
-          acts.list(MOST_ACTS).catch(() => null),
-          objectives().catch(() => null),
-          probeTemporal().catch(() => false),
-          readGauges(registry),
-        ],
-      );
-      return {
-        version,
-        processes,
-        temporal: isReachable ? 'reachable' : 'unreachable',
-        gauges,
-        failingHosts,
-        endpoints,
-        objectives: counts && judgeObjectives(counts),
-        lastMended: newestActs?.find(({ target }) => target.id === 'doctor')?.at ?? null,
-      };
-    },
+}> {
+  /** Reads how the service stands. What cannot be read is null. */
+  read = async (): Promise<Standing> => {
+    const [processes, endpoints, failingHosts, newestActs, counts, isReachable, gauges] = await Promise.all([
+      store.listProcesses(this.needs.database).catch(() => null),
+      this.needs.standing.readAll().catch(() => null),
+      this.needs.hosts
+        .listFailing(this.needs.database, { errorClass: undefined, limit: MOST_HOSTS })
+        .catch(() => null),
+      this.needs.acts.list(MOST_ACTS).catch(() => null),
+      this.needs.objectives().catch(() => null),
+      this.needs.probeTemporal().catch(() => false),
+      readGauges(this.needs.registry),
+    ]);
+    return {
+      version: this.needs.version,
+      processes,
+      temporal: isReachable ? 'reachable' : 'unreachable',
+      gauges,
+      failingHosts,
+      endpoints,
+      objectives: counts && judgeObjectives(counts),
+      lastMended: newestActs?.find(({ target }) => target.id === 'doctor')?.at ?? null,
+    };
   };
 }
-
-export type StatusService = ReturnType<typeof createStatusService>;
 
 async function readGauges(registry: Pick<Registry, 'getMetricsAsJSON'>): Promise<Standing['gauges']> {
   const metrics = await registry.getMetricsAsJSON();

@@ -1,7 +1,9 @@
 // Counts what became of the deliveries of the last hours, each minute in one process, and lists it to their tenant.
+
 import type { RequestContext } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { createLoop } from '../../platform/process/loop.ts';
+import { Service } from '../../platform/service.ts';
 import * as store from './hour.store.ts';
 import { arrangeHours, ENDS, HOUR_MS, HOURS, hoursUntil, type SubscriptionHours } from './hour.ts';
 import { addParts, countSpans } from './span.service.ts';
@@ -49,19 +51,15 @@ export function createHourCounter({ database, onFailure }: Needs & { onFailure: 
   });
 }
 
-export function createHourReadingService({ database }: Needs) {
-  return {
-    /** Lists the last 24 hours of these subscriptions of the tenant, or the sum of all where none is named. */
-    list: async (
-      context: Pick<RequestContext, 'tenant'>,
-      subscriptionIds: readonly string[] | undefined,
-    ): Promise<{ hours: Date[]; data: SubscriptionHours[]; countedAt: Date | null }> => {
-      const { present, countedAt } = await store.readClock(database);
-      const found = await store.list(database, context.tenant.id, { subscriptionIds, present });
-      const hours = hoursUntil(present);
-      return { hours, data: arrangeHours(subscriptionIds ?? [null], hours, found), countedAt };
-    },
+export class HourReadingService extends Service<Needs> {
+  /** Lists the last 24 hours of these subscriptions of the tenant, or the sum of all where none is named. */
+  list = async (
+    context: Pick<RequestContext, 'tenant'>,
+    subscriptionIds: readonly string[] | undefined,
+  ): Promise<{ hours: Date[]; data: SubscriptionHours[]; countedAt: Date | null }> => {
+    const { present, countedAt } = await store.readClock(this.needs.database);
+    const found = await store.list(this.needs.database, context.tenant.id, { subscriptionIds, present });
+    const hours = hoursUntil(present);
+    return { hours, data: arrangeHours(subscriptionIds ?? [null], hours, found), countedAt };
   };
 }
-
-export type HourReadingService = ReturnType<typeof createHourReadingService>;

@@ -13,20 +13,22 @@ export type AttemptListener = {
 };
 
 /** @returns `begin` and `end` for the attempt service; `listen` for the relay, which returns a function to stop it */
-export function createAttemptMonitor() {
-  const listeners = new Set<AttemptListener>();
-  return {
-    begin: (deliveryId: string): void => {
-      for (const listener of listeners) listener.begun(deliveryId);
-    },
-    end: (end: AttemptEnd): void => {
-      for (const listener of listeners) listener.ended(end);
-    },
-    listen: (listener: AttemptListener): (() => void) => {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
-    },
+export class AttemptMonitor {
+  readonly #listeners = new Set<AttemptListener>();
+
+  /** Notes that an attempt of the delivery begins. */
+  begin = (deliveryId: string): void => {
+    for (const listener of this.#listeners) listener.begun(deliveryId);
+  };
+
+  /** Notes that an attempt has ended. */
+  end = (end: AttemptEnd): void => {
+    for (const listener of this.#listeners) listener.ended(end);
+  };
+
+  /** Calls the listener at each begin and end. @returns what ends that */
+  listen = (listener: AttemptListener): (() => void) => {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
   };
 }
-
-export type AttemptMonitor = ReturnType<typeof createAttemptMonitor>;

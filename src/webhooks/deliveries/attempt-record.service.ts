@@ -5,7 +5,7 @@
 import { createCoalescer } from '../../platform/database/coalescer.ts';
 import type { Database } from '../../platform/database/database.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
-import { bindUseCases } from '../../platform/use-cases.ts';
+import { Service } from '../../platform/service.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
 import type { AttemptMetrics } from './attempt.metrics.ts';
 import * as attemptStore from './attempt.store.ts';
@@ -13,8 +13,8 @@ import { type DeliveredRecord, numbered, type RecordedDelivery } from './attempt
 import { type AttemptReport, ended, outcomeCode, type RecordResult } from './attempt.ts';
 import { MOST_RECORDED, recordFirstOfEach, sizeOfMade } from './attempt-batch.ts';
 import {
-  createFailedAttempts,
   type FailedAttemptNeeds,
+  FailedAttempts,
   type Owner,
   type Recorded,
 } from './failed-attempts.service.ts';
@@ -36,80 +36,70 @@ export type AttemptRecordNeeds = Pick<FailedAttemptNeeds, 'records' | 'subscript
 };
 
 /** Records attempts. Source: Specification, "Delivery"; the schedule is the platform's retry policy. */
-export function createAttemptRecordService(needs: AttemptRecordNeeds) {
-  const tools = prepareAttemptRecord(needs);
-  return bindUseCases(tools, { record });
-}
-
-export type AttemptRecordService = ReturnType<typeof createAttemptRecordService>;
-
-type AttemptRecordTools = ReturnType<typeof prepareAttemptRecord>;
-
-function prepareAttemptRecord({ database, store = attemptStore, ...needs }: AttemptRecordNeeds) {
-  const successes = createCoalescer<DeliveredRecord, RecordedDelivery | undefined>({
-    run: (batch) => recordFirstOfEach(batch, (sent) => store.recordDelivered(database, sent)),
+export class AttemptRecordService extends Service<AttemptRecordNeeds> {
+  readonly #store = this.needs.store ?? attemptStore;
+  readonly #successes = createCoalescer<DeliveredRecord, RecordedDelivery | undefined>({
+    run: (batch) =>
+      recordFirstOfEach(batch, (sent) => this.#store.recordDelivered(this.needs.database, sent)),
     limits: { rows: MOST_RECORDED },
     sizeOf: sizeOfMade,
   });
-  const failures = createFailedAttempts({ ...needs, database, store });
-  return { ...needs, database, store, successes, failures };
-}
+  readonly #failures = new FailedAttempts({
+    ...this.needs,
+    database: this.needs.database,
+    store: this.#store,
+  });
 
-/**
- * Records a POST and its consequences for the endpoint and the delivery in one transaction. A 2xx of an endpoint
- * without failures is recorded by one statement.
- * @returns the workflow's next step; for a POST that was recorded before, the step that the row now asks for
- */
-async function record(
-  needs: AttemptRecordTools,
-  report: AttemptReport,
-  options: RecordOptions,
-): Promise<RecordResult> {
-  const outcome = outcomeCode(report.outcome);
-  const owner = options.owner ?? (await needs.store.load(needs.database, [report]))[0];
-  if (owner === undefined) return { step: ended('canceled'), last: { n: report.n, outcome } };
-  const workflow = options.workflow ? report.generation : null;
-  const delivered = report.outcome.kind === 'delivered';
-  const {
-    step,
-    n,
-    parked = false,
-    crowded = false,
-  } = delivered
-    ? await recordSuccess(needs, report, owner, workflow)
-    : await needs.failures.record({ report, owner, workflow });
-  if (step.kind === 'ended') {
-    const attempt = { report: { ...report, n }, acceptedAt: owner.createdAt };
-    needs.metrics?.ended(step.status, delivered ? attempt : undefined);
-    // Where another POST has taken the number, the workflow may wait for the attempt after that one.
-    if ((parked || n > report.n) && (await needs.store.callWorkflow(needs.database, report.deliveryId)))
-      needs.notifier.poke();
-  }
-  const removed = crowded || (delivered && workflow === null);
-  return { step, last: { n, outcome }, ...(crowded ? { crowded } : {}), ...(removed ? { removed } : {}) };
-}
+  /**
+   * Records a POST and its consequences for the endpoint and the delivery in one transaction. A 2xx of an endpoint
+   * without failures is recorded by one statement.
+   * @returns the workflow's next step; for a POST that was recorded before, the step that the row now asks for
+   */
+  record = async (report: AttemptReport, options: RecordOptions): Promise<RecordResult> => {
+    const outcome = outcomeCode(report.outcome);
+    const owner = options.owner ?? (await this.#store.load(this.needs.database, [report]))[0];
+    if (owner === undefined) return { step: ended('canceled'), last: { n: report.n, outcome } };
+    const workflow = options.workflow ? report.generation : null;
+    const delivered = report.outcome.kind === 'delivered';
+    const {
+      step,
+      n,
+      parked = false,
+      crowded = false,
+    } = delivered
+      ? await this.#recordSuccess(report, owner, workflow)
+      : await this.#failures.record({ report, owner, workflow });
+    if (step.kind === 'ended') {
+      const attempt = { report: { ...report, n }, acceptedAt: owner.createdAt };
+      this.needs.metrics?.ended(step.status, delivered ? attempt : undefined);
+      // Where another POST has taken the number, the workflow may wait for the attempt after that one.
+      if (
+        (parked || n > report.n) &&
+        (await this.#store.callWorkflow(this.needs.database, report.deliveryId))
+      )
+        this.needs.notifier.poke();
+    }
+    const removed = crowded || (delivered && workflow === null);
+    return { step, last: { n, outcome }, ...(crowded ? { crowded } : {}), ...(removed ? { removed } : {}) };
+  };
 
-async function recordSuccess(
-  needs: AttemptRecordTools,
-  report: AttemptReport,
-  owner: Owner,
-  workflow: number | null,
-): Promise<Recorded> {
-  const { tenantId, subscriptionId } = owner;
-  const delivered = { report, tenantId, subscriptionId, workflow };
-  const recorded = owner.endpointFailing
-    ? await needs.database.transaction({}, (unit) => recordRecovery(needs, unit, delivered))
-    : await numbered(() => needs.successes.add(delivered));
-  return { step: ended('delivered'), ...recorded };
-}
+  #recordSuccess = async (
+    report: AttemptReport,
+    owner: Owner,
+    workflow: number | null,
+  ): Promise<Recorded> => {
+    const { tenantId, subscriptionId } = owner;
+    const delivered = { report, tenantId, subscriptionId, workflow };
+    const recorded = owner.endpointFailing
+      ? await this.needs.database.transaction({}, (unit) => this.#recordRecovery(unit, delivered))
+      : await numbered(() => this.#successes.add(delivered));
+    return { step: ended('delivered'), ...recorded };
+  };
 
-/** Records a 2xx of a failing endpoint. Locks in the same order as a failure: attempt, endpoint, delivery. */
-async function recordRecovery(
-  { store, endpoints }: AttemptRecordTools,
-  unit: Transaction,
-  delivered: DeliveredRecord,
-): Promise<RecordedDelivery> {
-  await numbered(async () => (await store.insertAttempts(unit, [delivered]))[0]);
-  await endpoints.noteSuccess(unit, delivered.subscriptionId);
-  return numbered(async () => (await store.recordDelivered(unit, [delivered]))[0]);
+  /** Records a 2xx of a failing endpoint. Locks in the same order as a failure: attempt, endpoint, delivery. */
+  #recordRecovery = async (unit: Transaction, delivered: DeliveredRecord): Promise<RecordedDelivery> => {
+    await numbered(async () => (await this.#store.insertAttempts(unit, [delivered]))[0]);
+    await this.needs.endpoints.noteSuccess(unit, delivered.subscriptionId);
+    return numbered(async () => (await this.#store.recordDelivered(unit, [delivered]))[0]);
+  };
 }

@@ -1,7 +1,9 @@
 // Decides which deliveries wait for an early retry in the crowd of their endpoint, and lets them join it.
 // docs/decisions/0043-crowds.md
+
 import { createBoundedCache } from '../../platform/bounded-cache.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
+import { Service } from '../../platform/service.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
 import { roundDue } from '../rows/crowd.ts';
 import type { FailureRecord } from '../rows/delivery-row.store.ts';
@@ -33,38 +35,37 @@ export type CrowdNeeds = {
 const NOBODY: Crowd = { members: [], earliest: null };
 
 /** Both functions run in the transaction that records the failures, which has locked the endpoint. */
-export function createCrowds({ store, endpoints, few = FEW }: CrowdNeeds) {
+export class Crowds extends Service<CrowdNeeds> {
+  readonly #few = this.needs.few ?? FEW;
   // When the early retries are due that workflows of their own make, as far as this process has recorded their
   // failures.
-  const dues = createBoundedCache<readonly number[]>({ limit: MOST_ENDPOINTS });
+  readonly #dues = createBoundedCache<readonly number[]>({ limit: MOST_ENDPOINTS });
 
-  return {
-    /** @returns the early retries of one endpoint that join its crowd: all of them, when they are many */
-    choose: async (unit: Transaction, failures: readonly Failed[]): Promise<Crowd> => {
-      const retries = failures.filter(isEarly);
-      const [first] = retries;
-      if (first === undefined) return NOBODY;
-      const { subscriptionId } = first.row;
-      const now = performance.now();
-      const alone = (dues.peek(subscriptionId) ?? []).filter((due) => due > now);
-      const earliest = await store.earliestOfCrowd(unit, subscriptionId);
-      if (earliest !== null || alone.length + retries.length > few) return { members: retries, earliest };
-      const more = retries.map(({ change }) => now + (change.delayMs ?? 0));
-      unit.afterCommit(() => dues.set(subscriptionId, [...alone, ...more]));
-      return NOBODY;
-    },
+  /** @returns the early retries of one endpoint that join its crowd: all of them, when they are many */
+  choose = async (unit: Transaction, failures: readonly Failed[]): Promise<Crowd> => {
+    const retries = failures.filter(isEarly);
+    const [first] = retries;
+    if (first === undefined) return NOBODY;
+    const { subscriptionId } = first.row;
+    const now = performance.now();
+    const alone = (this.#dues.peek(subscriptionId) ?? []).filter((due) => due > now);
+    const earliest = await this.needs.store.earliestOfCrowd(unit, subscriptionId);
+    if (earliest !== null || alone.length + retries.length > this.#few) return { members: retries, earliest };
+    const more = retries.map(({ change }) => now + (change.delayMs ?? 0));
+    unit.afterCommit(() => this.#dues.set(subscriptionId, [...alone, ...more]));
+    return NOBODY;
+  };
 
-    /** Lets deliveries join. The workflow of the endpoint is called when none of the crowd was due as early. */
-    join: async (unit: Transaction, { members, earliest: known }: Crowd): Promise<void> => {
-      const [first] = members;
-      if (first === undefined) return;
-      const earliest = await store.joinCrowd(
-        unit,
-        members.map(({ change }) => change.deliveryId),
-      );
-      if (known === null || (earliest !== null && roundDue(earliest) < roundDue(known)))
-        await endpoints.noteCrowd(unit, first.row);
-    },
+  /** Lets deliveries join. The workflow of the endpoint is called when none of the crowd was due as early. */
+  join = async (unit: Transaction, { members, earliest: known }: Crowd): Promise<void> => {
+    const [first] = members;
+    if (first === undefined) return;
+    const earliest = await this.needs.store.joinCrowd(
+      unit,
+      members.map(({ change }) => change.deliveryId),
+    );
+    if (known === null || (earliest !== null && roundDue(earliest) < roundDue(known)))
+      await this.needs.endpoints.noteCrowd(unit, first.row);
   };
 }
 

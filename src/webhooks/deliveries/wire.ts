@@ -3,9 +3,9 @@ import { createGuardedAgent } from '../../platform/egress/guarded-agent.client.t
 import type { Platform } from '../../platform/platform.ts';
 import { createEndpointOccupancy } from '../endpoints/endpoint-occupancy.ts';
 import { createAttemptMetrics } from './attempt.metrics.ts';
-import { type AttemptNeeds, createAttemptService } from './attempt.service.ts';
-import { createAttemptMonitor } from './attempt-monitor.service.ts';
-import { type AttemptRecordNeeds, createAttemptRecordService } from './attempt-record.service.ts';
+import { type AttemptNeeds, AttemptService } from './attempt.service.ts';
+import { AttemptMonitor } from './attempt-monitor.service.ts';
+import { type AttemptRecordNeeds, AttemptRecordService } from './attempt-record.service.ts';
 import { createDeliverySender } from './delivery.client.ts';
 
 /** Wires the attempts of a worker. `monitor` and `occupancy` report them to the relay of this process. */
@@ -21,10 +21,10 @@ export function wireAttempts(
     insecureReceivers: config.insecureReceivers,
   });
   const metrics = createAttemptMetrics({ registry, objectives });
-  const monitor = createAttemptMonitor();
+  const monitor = new AttemptMonitor();
   const occupancy = createEndpointOccupancy();
-  const attemptRecords = createAttemptRecordService({ ...rooms, database, notifier, metrics });
-  const attempts = createAttemptService({
+  const attemptRecords = new AttemptRecordService({ ...rooms, database, notifier, metrics });
+  const attempts = new AttemptService({
     ...rooms,
     database,
     sender: createDeliverySender({ agent, tracing }),

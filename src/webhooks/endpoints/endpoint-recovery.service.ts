@@ -7,8 +7,8 @@ import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
+import { Service } from '../../platform/service.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
-import { bindUseCases } from '../../platform/use-cases.ts';
 import type { RecordService } from '../intake/record.service.ts';
 import { probeNow } from './endpoint-probe.store.ts';
 import type { EndpointCase } from './endpoint-recovery.store.ts';
@@ -57,112 +57,139 @@ const MOST_RELEASED = 1_000;
 
 export type EndpointRecoveryNeeds = {
   database: Pick<Database, 'query' | 'transaction'>;
+  /** Deactivates the subscription of an endpoint whose attempts have all failed for days. */
   subscriptions: { deactivateFailing(name: EndpointName): Promise<unknown> };
   tenants: Pick<TenantService, 'byId'>;
   records: Pick<RecordService, 'write'>;
+  /** Enqueues a signal to the workflow of an endpoint on which an operator acted. */
   commands: Pick<WorkflowCommandService, 'add'>;
+  /** Notifies the relays when an endpoint has opened. */
   notifier: { poke(): void };
 };
 
-/**
- * @param options.subscriptions deactivates the subscription of an endpoint whose attempts have all failed for days
- * @param options.commands enqueues a signal to the workflow of an endpoint on which an operator acted
- * @param options.notifier notifies the relays when an endpoint has opened
- */
-export function createEndpointRecoveryService(needs: EndpointRecoveryNeeds) {
-  return {
-    ...bindUseCases(needs, { read, describe, perform, probe, operate }),
-    listExpectedWorkflows: store.listExpectedWorkflows,
-  };
-}
-
-export type EndpointRecoveryService = ReturnType<typeof createEndpointRecoveryService>;
-
-/** Reads the state and the next step. One round trip; two when the watching begins or ends. */
-async function read({ database }: EndpointRecoveryNeeds, name: EndpointName): Promise<EndpointStanding> {
-  for (let reads = 0; reads < MOST_READS; reads += 1) {
-    const state = await readOnce(database, name);
-    if (state !== undefined) return state;
-  }
-  // The endpoint changes faster than it can be read, so it is locked. A read after a completed step should not fail.
-  return database.transaction({}, async (transaction) => {
-    await store.lock(transaction, name);
-    return (await readOnce(transaction, name)) ?? GONE;
-  });
-}
-
-async function describe(
-  { database }: EndpointRecoveryNeeds,
-  name: EndpointName,
-): Promise<{ summary: string } | undefined> {
-  const found = await store.read(database, name);
-  return found && { summary: found.host };
-}
-
-/**
- * Does a step if it is due. `warn` emits `webhook.endpoint.failing`. `announceRecovery` emits
- * `webhook.endpoint.recovered` after a warning. `deactivate` deactivates the subscription with the reason
- * `failing`. `sendRetries` enqueues the attempts of the crowd that are due, for the relays. The events are not
- * delivered to the subscription itself.
- * @returns the state afterwards
- */
-async function perform(
-  needs: EndpointRecoveryNeeds,
-  name: EndpointName,
-  due: DueRecoveryStep,
-): Promise<EndpointStanding> {
-  if (due === 'deactivate') await needs.subscriptions.deactivateFailing(name);
-  else if (due === 'sendRetries') await sendRetries(needs, name);
-  else
-    await needs.database.transaction({}, async (transaction) => {
+export class EndpointRecoveryService extends Service<EndpointRecoveryNeeds> {
+  /** Reads the state and the next step. One round trip; two when the watching begins or ends. */
+  read = async (name: EndpointName): Promise<EndpointStanding> => {
+    for (let reads = 0; reads < MOST_READS; reads += 1) {
+      const state = await readOnce(this.needs.database, name);
+      if (state !== undefined) return state;
+    }
+    // The endpoint changes faster than it can be read, so it is locked. A read after a completed step should not fail.
+    return this.needs.database.transaction({}, async (transaction) => {
       await store.lock(transaction, name);
-      const found = await store.read(transaction, name);
-      if (found === undefined || decideRecoveryStep(found).kind !== due) return;
-      await (due === 'warn' ? warn : announceRecovery)(needs, transaction, name, found);
+      return (await readOnce(transaction, name)) ?? GONE;
     });
-  return read(needs, name);
-}
+  };
 
-/** Lets the probe of this epoch begin now, in case Temporal's clock is ahead. @returns the state afterwards */
-async function probe(
-  needs: EndpointRecoveryNeeds,
-  name: EndpointName,
-  epoch: number,
-): Promise<EndpointStanding> {
-  await store.probe(needs.database, name, epoch);
-  needs.notifier.poke();
-  return read(needs, name);
-}
+  /** Describes the endpoint for the Temporal UI. @returns undefined for an unknown endpoint */
+  describe = async (name: EndpointName): Promise<{ summary: string } | undefined> => {
+    const found = await store.read(this.needs.database, name);
+    return found && { summary: found.host };
+  };
 
-/**
- * Does an operator's step and writes an audit entry. `probe` lets one attempt begin now, `release` opens the
- * endpoint, paced, `hold` closes it for `seconds`.
- * @throws ServiceError `not_found`; `conflict` when the endpoint is inactive, or open already
- */
-async function operate(
-  needs: EndpointRecoveryNeeds,
-  name: EndpointName,
-  step: OperatorStep,
-  request: OperatorRequest = {},
-): Promise<EndpointStanding> {
-  const tenant = await needs.tenants.byId(name.tenantId);
-  if (tenant === undefined) throw new ServiceError('not_found', { detail: 'There is no such endpoint.' });
-  await needs.database.transaction({}, async (transaction) => {
-    if (!(await change(transaction, name, step)))
-      throw new ServiceError('conflict', {
-        detail: 'The endpoint is inactive, deleted, open already, or an operator holds its host.',
+  /**
+   * Does a step if it is due. `warn` emits `webhook.endpoint.failing`. `announceRecovery` emits
+   * `webhook.endpoint.recovered` after a warning. `deactivate` deactivates the subscription with the reason
+   * `failing`. `sendRetries` enqueues the attempts of the crowd that are due, for the relays. The events are not
+   * delivered to the subscription itself.
+   * @returns the state afterwards
+   */
+  perform = async (name: EndpointName, due: DueRecoveryStep): Promise<EndpointStanding> => {
+    if (due === 'deactivate') await this.needs.subscriptions.deactivateFailing(name);
+    else if (due === 'sendRetries') await this.#sendRetries(name);
+    else
+      await this.needs.database.transaction({}, async (transaction) => {
+        await store.lock(transaction, name);
+        const found = await store.read(transaction, name);
+        if (found === undefined || decideRecoveryStep(found).kind !== due) return;
+        if (due === 'warn') await this.#warn(transaction, name, found);
+        else await this.#announceRecovery(transaction, name, found);
       });
-    const target = { type: 'subscription', id: name.subscriptionId };
-    const data = step.kind === 'hold' ? { seconds: step.seconds } : {};
-    await needs.records.write(transaction, operatorContext(tenant, newId(), request), {
-      audit: [{ action: AUDITED[step.kind], outcome: 'success', target, data }],
+    return this.read(name);
+  };
+
+  /** Lets the probe of this epoch begin now, in case Temporal's clock is ahead. @returns the state afterwards */
+  probe = async (name: EndpointName, epoch: number): Promise<EndpointStanding> => {
+    await store.probe(this.needs.database, name, epoch);
+    this.needs.notifier.poke();
+    return this.read(name);
+  };
+
+  /**
+   * Does an operator's step and writes an audit entry. `probe` lets one attempt begin now, `release` opens the
+   * endpoint, paced, `hold` closes it for `seconds`.
+   * @throws ServiceError `not_found`; `conflict` when the endpoint is inactive, or open already
+   */
+  operate = async (
+    name: EndpointName,
+    step: OperatorStep,
+    request: OperatorRequest = {},
+  ): Promise<EndpointStanding> => {
+    const tenant = await this.needs.tenants.byId(name.tenantId);
+    if (tenant === undefined) throw new ServiceError('not_found', { detail: 'There is no such endpoint.' });
+    await this.needs.database.transaction({}, async (transaction) => {
+      if (!(await change(transaction, name, step)))
+        throw new ServiceError('conflict', {
+          detail: 'The endpoint is inactive, deleted, open already, or an operator holds its host.',
+        });
+      const target = { type: 'subscription', id: name.subscriptionId };
+      const data = step.kind === 'hold' ? { seconds: step.seconds } : {};
+      await this.needs.records.write(transaction, operatorContext(tenant, newId(), request), {
+        audit: [{ action: AUDITED[step.kind], outcome: 'success', target, data }],
+      });
+      // The read below notes the endpoint as watched, so its workflow must run.
+      const { tenantId, subscriptionId: entityId } = name;
+      await this.needs.commands.add(transaction, [{ tenantId, workflow: 'endpointRecovery', entityId }]);
+      transaction.afterCommit(() => this.needs.notifier.poke());
     });
-    // The read below notes the endpoint as watched, so its workflow must run.
-    const { tenantId, subscriptionId: entityId } = name;
-    await needs.commands.add(transaction, [{ tenantId, workflow: 'endpointRecovery', entityId }]);
-    transaction.afterCommit(() => needs.notifier.poke());
-  });
-  return read(needs, name);
+    return this.read(name);
+  };
+
+  /** Lists the endpoints whose workflow should be running. */
+  listExpectedWorkflows = store.listExpectedWorkflows;
+
+  /** Each transaction locks the endpoint, so that a delivery that joins the crowd meanwhile is not missed. */
+  #sendRetries = async (name: EndpointName): Promise<void> => {
+    for (let released = MOST_RELEASED; released === MOST_RELEASED; )
+      released = await this.needs.database.transaction({}, async (unit) => {
+        await store.lock(unit, name);
+        unit.afterCommit(() => this.needs.notifier.poke());
+        return store.releaseCrowd(unit, name.subscriptionId, MOST_RELEASED);
+      });
+  };
+
+  #warn = async (unit: Transaction, name: EndpointName, found: EndpointCase): Promise<void> => {
+    await store.noteWarned(unit, name, { warned: warningsEarned(found), warnedFor: found.failingSince });
+    await this.#announce(unit, name, 'failing', {
+      host: found.host,
+      state: endpointStateOf(found),
+      failing_since: iso(found.failingSince),
+      last_error: found.lastError,
+      waiting: found.waiting,
+      deactivates_at: iso(deactivatesAt(found)),
+    });
+  };
+
+  #announceRecovery = async (unit: Transaction, name: EndpointName, found: EndpointCase): Promise<void> => {
+    await store.noteWarned(unit, name, { warned: 0, warnedFor: null });
+    await this.#announce(unit, name, 'recovered', { host: found.host, failing_since: iso(found.warnedFor) });
+  };
+
+  #announce = async (
+    unit: Transaction,
+    { tenantId, subscriptionId }: EndpointName,
+    what: 'failing' | 'recovered',
+    facts: Record<string, string | number | null>,
+  ): Promise<void> => {
+    const type = `webhook.endpoint.${what}`;
+    const context = serviceContext({ id: tenantId }, newId());
+    const target = { type: 'subscription', id: subscriptionId };
+    const data = { subscription_id: subscriptionId, ...facts };
+    await this.needs.records.write(unit, context, {
+      audit: [{ action: type, outcome: 'success', target, data: facts }],
+      events: [{ type, data, exceptSubscription: subscriptionId }],
+    });
+  };
 }
 
 /** @returns undefined when the endpoint was changed after it was read */
@@ -173,60 +200,6 @@ async function readOnce(queryable: Queryable, name: EndpointName): Promise<Endpo
   const watched = state.step.kind !== 'end';
   const isNoted = found.watched === watched || (await store.watch(queryable, name, found, watched));
   return isNoted ? state : undefined;
-}
-
-/** Each transaction locks the endpoint, so that a delivery that joins the crowd meanwhile is not missed. */
-async function sendRetries({ database, notifier }: EndpointRecoveryNeeds, name: EndpointName): Promise<void> {
-  for (let released = MOST_RELEASED; released === MOST_RELEASED; )
-    released = await database.transaction({}, async (unit) => {
-      await store.lock(unit, name);
-      unit.afterCommit(() => notifier.poke());
-      return store.releaseCrowd(unit, name.subscriptionId, MOST_RELEASED);
-    });
-}
-
-async function warn(
-  needs: EndpointRecoveryNeeds,
-  unit: Transaction,
-  name: EndpointName,
-  found: EndpointCase,
-): Promise<void> {
-  await store.noteWarned(unit, name, { warned: warningsEarned(found), warnedFor: found.failingSince });
-  await announce(needs, unit, name, 'failing', {
-    host: found.host,
-    state: endpointStateOf(found),
-    failing_since: iso(found.failingSince),
-    last_error: found.lastError,
-    waiting: found.waiting,
-    deactivates_at: iso(deactivatesAt(found)),
-  });
-}
-
-async function announceRecovery(
-  needs: EndpointRecoveryNeeds,
-  unit: Transaction,
-  name: EndpointName,
-  found: EndpointCase,
-): Promise<void> {
-  await store.noteWarned(unit, name, { warned: 0, warnedFor: null });
-  await announce(needs, unit, name, 'recovered', { host: found.host, failing_since: iso(found.warnedFor) });
-}
-
-async function announce(
-  { records }: EndpointRecoveryNeeds,
-  unit: Transaction,
-  { tenantId, subscriptionId }: EndpointName,
-  what: 'failing' | 'recovered',
-  facts: Record<string, string | number | null>,
-): Promise<void> {
-  const type = `webhook.endpoint.${what}`;
-  const context = serviceContext({ id: tenantId }, newId());
-  const target = { type: 'subscription', id: subscriptionId };
-  const data = { subscription_id: subscriptionId, ...facts };
-  await records.write(unit, context, {
-    audit: [{ action: type, outcome: 'success', target, data: facts }],
-    events: [{ type, data, exceptSubscription: subscriptionId }],
-  });
 }
 
 function change(unit: Queryable, name: EndpointName, step: OperatorStep): Promise<boolean> {

@@ -2,8 +2,8 @@
 // outbox, which relays claim when the endpoint opens.
 
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
+import { Service } from '../../platform/service.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
-import { bindUseCases } from '../../platform/use-cases.ts';
 import type { EndpointChange, EndpointRow } from './endpoint.store.ts';
 import * as store from './endpoint.store.ts';
 import { listFailures } from './endpoint-failures.store.ts';
@@ -32,136 +32,114 @@ async function enqueueRecovery(
 
 export type EndpointNeeds = {
   health: EndpointHealthStore;
+  /** Notifies the relays when an endpoint has opened; relays also poll. */
   notifier?: { poke(): void } | undefined;
+  /** Enqueues signals to the workflow endpointRecovery; endpoints open without it. */
   commands?: Pick<WorkflowCommandService, 'add'> | undefined;
 };
 
-/**
- * All functions except `read`, `listFailures` and `saveSpeeds` run in the caller's transaction.
- * @param options.notifier notifies the relays when an endpoint has opened; relays also poll
- * @param options.commands enqueues signals to the workflow endpointRecovery; endpoints open without it
- */
-export function createEndpointService(needs: EndpointNeeds) {
-  return {
-    ...bindUseCases(needs, {
-      setActive,
-      remove,
-      endHold,
-      probe,
-      setTenantHeld,
-      noteFailures,
-      noteSuccess,
-      noteCrowd,
-    }),
-    /** `held`: the endpoint is closed with those of its suspended tenant. */
-    create: store.insert,
-    deactivateFailing,
-    saveSpeeds: store.saveSpeeds,
-    setRate: store.setRate,
-    read,
-    listFailures,
+/** All functions except `read`, `listFailures` and `saveSpeeds` run in the caller's transaction. */
+export class EndpointService extends Service<EndpointNeeds> {
+  /**
+   * Opens or closes an endpoint when its subscription is activated or deactivated. After the commit that closes it no
+   * attempt begins; an attempt under way may finish. Source: Specification, "Webhook subscription" (states).
+   */
+  setActive = async (
+    unit: Transaction,
+    subscriptionId: string,
+    active: boolean,
+  ): Promise<{ changed: boolean }> => {
+    const change = await store.setActive(unit, subscriptionId, { active });
+    if (change !== undefined) await announce(this.needs, unit, [change], { opened: active });
+    return { changed: change !== undefined };
   };
-}
 
-export type EndpointService = ReturnType<typeof createEndpointService>;
+  /** Closes the endpoint of a deleted subscription for good. Its unfinished deliveries then show as canceled. */
+  remove = async (unit: Transaction, subscriptionId: string): Promise<void> => {
+    const change = await store.markDeleted(unit, subscriptionId);
+    if (change !== undefined) await announce(this.needs, unit, [change], { opened: false });
+  };
 
-/**
- * Opens or closes an endpoint when its subscription is activated or deactivated. After the commit that closes it no
- * attempt begins; an attempt under way may finish. Source: Specification, "Webhook subscription" (states).
- */
-async function setActive(
-  needs: EndpointNeeds,
-  unit: Transaction,
-  subscriptionId: string,
-  active: boolean,
-): Promise<{ changed: boolean }> {
-  const change = await store.setActive(unit, subscriptionId, { active });
-  if (change !== undefined) await announce(needs, unit, [change], { opened: active });
-  return { changed: change !== undefined };
-}
+  /** Ends a hold, because a person has requested a retry or changed the URL. */
+  endHold = async (unit: Transaction, subscriptionId: string): Promise<void> => {
+    const change = await store.open(unit, subscriptionId);
+    if (change !== undefined) await announce(this.needs, unit, [change], { opened: true });
+  };
 
-/** Closes an endpoint whose attempts have all failed for this many days. Another endpoint is not changed. */
-async function deactivateFailing(
-  unit: Queryable,
-  subscriptionId: string,
-  failingForDays: number,
-): Promise<{ changed: boolean }> {
-  const change = await store.setActive(unit, subscriptionId, { active: false, failingForDays });
-  return { changed: change !== undefined };
-}
+  /**
+   * Lets one attempt begin at a closed endpoint, because a person has asked for it.
+   * @returns false when there is nothing to open, as `probeNow` says
+   */
+  probe = async (unit: Transaction, endpoint: EndpointName): Promise<boolean> => {
+    if (!(await probeNow(unit, endpoint))) return false;
+    await announce(this.needs, unit, [{ ...endpoint, signal: true }], { opened: true });
+    return true;
+  };
 
-/** Closes the endpoint of a deleted subscription for good. Its unfinished deliveries then show as canceled. */
-async function remove(needs: EndpointNeeds, unit: Transaction, subscriptionId: string): Promise<void> {
-  const change = await store.markDeleted(unit, subscriptionId);
-  if (change !== undefined) await announce(needs, unit, [change], { opened: false });
-}
+  /**
+   * Closes the endpoints of a tenant when it is suspended, and opens them when it is resumed. After the commit that
+   * closes them no attempt begins; an attempt under way may finish. Opened endpoints are paced and send the oldest
+   * first.
+   * @returns the number of endpoints
+   */
+  setTenantHeld = async (unit: Transaction, tenantId: string, held: boolean): Promise<number> => {
+    const changes = await (held ? store.holdTenant : store.releaseTenant)(unit, tenantId);
+    await announce(this.needs, unit, changes, { opened: !held });
+    return changes.length;
+  };
 
-/** Ends a hold, because a person has requested a retry or changed the URL. */
-async function endHold(needs: EndpointNeeds, unit: Transaction, subscriptionId: string): Promise<void> {
-  const change = await store.open(unit, subscriptionId);
-  if (change !== undefined) await announce(needs, unit, [change], { opened: true });
-}
+  /** Counts failures of one endpoint against it, in their order. */
+  noteFailures = async (
+    unit: Transaction,
+    subscriptionId: string,
+    failures: readonly EndpointFailure[],
+  ): Promise<void> => {
+    const change = await this.needs.health.fail(unit, subscriptionId, failures);
+    if (change !== undefined) await announce(this.needs, unit, [change], change);
+  };
 
-/**
- * Lets one attempt begin at a closed endpoint, because a person has asked for it.
- * @returns false when there is nothing to open, as `probeNow` says
- */
-async function probe(needs: EndpointNeeds, unit: Transaction, endpoint: EndpointName): Promise<boolean> {
-  if (!(await probeNow(unit, endpoint))) return false;
-  await announce(needs, unit, [{ ...endpoint, signal: true }], { opened: true });
-  return true;
-}
+  /** Notes a 2xx of an endpoint that had failed. Its waiting deliveries are sent paced, the oldest first. */
+  noteSuccess = async (unit: Transaction, subscriptionId: string): Promise<void> => {
+    const change = await this.needs.health.recover(unit, subscriptionId);
+    await announce(this.needs, unit, change === undefined ? [] : [change], { opened: true });
+  };
 
-/**
- * Closes the endpoints of a tenant when it is suspended, and opens them when it is resumed. After the commit that
- * closes them no attempt begins; an attempt under way may finish. Opened endpoints are paced and send the oldest
- * first.
- * @returns the number of endpoints
- */
-async function setTenantHeld(
-  needs: EndpointNeeds,
-  unit: Transaction,
-  tenantId: string,
-  held: boolean,
-): Promise<number> {
-  const changes = await (held ? store.holdTenant : store.releaseTenant)(unit, tenantId);
-  await announce(needs, unit, changes, { opened: !held });
-  return changes.length;
-}
+  /** Notes that the crowd of the endpoint has an earlier retry: its workflow reads the endpoint again. */
+  noteCrowd = async (unit: Transaction, endpoint: EndpointName): Promise<void> => {
+    await enqueueRecovery(this.needs.commands, unit, [{ ...endpoint, signal: true }]);
+  };
 
-/** Counts failures of one endpoint against it, in their order. */
-async function noteFailures(
-  needs: EndpointNeeds,
-  unit: Transaction,
-  subscriptionId: string,
-  failures: readonly EndpointFailure[],
-): Promise<void> {
-  const change = await needs.health.fail(unit, subscriptionId, failures);
-  if (change !== undefined) await announce(needs, unit, [change], change);
-}
+  /** `held`: the endpoint is closed with those of its suspended tenant. */
+  create = store.insert;
 
-/** Notes that the crowd of the endpoint has an earlier retry: its workflow reads the endpoint again. */
-async function noteCrowd(
-  { commands }: EndpointNeeds,
-  unit: Transaction,
-  endpoint: EndpointName,
-): Promise<void> {
-  await enqueueRecovery(commands, unit, [{ ...endpoint, signal: true }]);
-}
+  /** Closes an endpoint whose attempts have all failed for this many days. Another endpoint is not changed. */
+  deactivateFailing = async (
+    unit: Queryable,
+    subscriptionId: string,
+    failingForDays: number,
+  ): Promise<{ changed: boolean }> => {
+    const change = await store.setActive(unit, subscriptionId, { active: false, failingForDays });
+    return { changed: change !== undefined };
+  };
 
-/** Notes a 2xx of an endpoint that had failed. Its waiting deliveries are sent paced, the oldest first. */
-async function noteSuccess(needs: EndpointNeeds, unit: Transaction, subscriptionId: string): Promise<void> {
-  const change = await needs.health.recover(unit, subscriptionId);
-  await announce(needs, unit, change === undefined ? [] : [change], { opened: true });
-}
+  /** Stores how fast receivers answer, for processes that have made no attempts to them. */
+  saveSpeeds = store.saveSpeeds;
 
-async function read(
-  queryable: Queryable,
-  subscriptionIds: readonly string[],
-): Promise<ReadonlyMap<string, EndpointRow>> {
-  if (subscriptionIds.length === 0) return new Map();
-  const rows = await store.read(queryable, subscriptionIds);
-  return new Map(rows.map((row) => [row.subscriptionId, row]));
+  /** Sets how many attempts may begin in a second, in all processes together; null removes the limit. */
+  setRate = store.setRate;
+
+  /** Reads endpoints by the ids of their subscriptions. An unknown id is not in the answer. */
+  read = async (
+    queryable: Queryable,
+    subscriptionIds: readonly string[],
+  ): Promise<ReadonlyMap<string, EndpointRow>> => {
+    if (subscriptionIds.length === 0) return new Map();
+    const rows = await store.read(queryable, subscriptionIds);
+    return new Map(rows.map((row) => [row.subscriptionId, row]));
+  };
+
+  /** Lists the codes that deliveries of an endpoint have failed with lately, those of most deliveries first. */
+  listFailures = listFailures;
 }
 
 /** Enqueues commands for the workflows of changed endpoints, and notifies the relays when some have opened. */

@@ -2,7 +2,7 @@
 // docs/decisions/0019-operators.md
 
 import type { Transaction } from '../../platform/database/transaction.ts';
-import { bindUseCases } from '../../platform/use-cases.ts';
+import { Service } from '../../platform/service.ts';
 import { announce, type EndpointNeeds } from './endpoint.service.ts';
 import type { EndpointChange } from './endpoint.store.ts';
 import type { HeldHost } from './host-hold.store.ts';
@@ -20,83 +20,70 @@ export type HostHoldNeeds = Pick<EndpointNeeds, 'notifier' | 'commands'>;
  * @param options.notifier notifies the relays when endpoints have opened
  * @param options.commands enqueues signals to the workflows endpointRecovery
  */
-export function createHostHoldService(needs: HostHoldNeeds) {
-  return {
-    ...bindUseCases(needs, { follow, hold, release, retry, hasten }),
-    listFailing: store.listFailing,
-    list: store.list,
+export class HostHoldService extends Service<HostHoldNeeds> {
+  /**
+   * Applies the hold of its host to a new or changed subscription, and removes the hold of a former host.
+   * @param hosts.before the host of the former URL
+   * @returns the hold of the new host, if any
+   */
+  follow = async (
+    unit: Transaction,
+    subscriptionId: string,
+    hosts: { host: string; before?: string | undefined },
+  ): Promise<HeldHost | undefined> => {
+    const change = await store.follow(unit, subscriptionId, hosts);
+    if (change !== undefined) await announce(this.needs, unit, [change], { opened: true });
+    return store.find(unit, hosts.host);
   };
-}
 
-export type HostHoldService = ReturnType<typeof createHostHoldService>;
+  /**
+   * Holds a host, in place of an earlier hold. After the commit no attempt begins; an attempt under way may finish.
+   * @returns the endpoints of the host
+   */
+  hold = async (
+    unit: Transaction,
+    host: string,
+    hold: { length: HoldLength; reason: string; operator: string },
+  ): Promise<readonly EndpointChange[]> => {
+    await store.lock(unit, host);
+    await store.hold(unit, host, hold);
+    return announce(this.needs, unit, await store.holdEndpoints(unit, host), { opened: false });
+  };
 
-/**
- * Applies the hold of its host to a new or changed subscription, and removes the hold of a former host.
- * @param hosts.before the host of the former URL
- * @returns the hold of the new host, if any
- */
-async function follow(
-  needs: HostHoldNeeds,
-  unit: Transaction,
-  subscriptionId: string,
-  hosts: { host: string; before?: string | undefined },
-): Promise<HeldHost | undefined> {
-  const change = await store.follow(unit, subscriptionId, hosts);
-  if (change !== undefined) await announce(needs, unit, [change], { opened: true });
-  return store.find(unit, hosts.host);
-}
+  /**
+   * Ends a hold. Waiting deliveries are sent paced, the oldest first.
+   * @returns the endpoints of the host; undefined when it is not held
+   */
+  release = async (unit: Transaction, host: string): Promise<readonly EndpointChange[] | undefined> => {
+    await store.lock(unit, host);
+    if (!(await store.end(unit, host))) return undefined;
+    return announce(this.needs, unit, await store.releaseEndpoints(unit, host), { opened: true });
+  };
 
-/**
- * Holds a host, in place of an earlier hold. After the commit no attempt begins; an attempt under way may finish.
- * @returns the endpoints of the host
- */
-async function hold(
-  needs: HostHoldNeeds,
-  unit: Transaction,
-  host: string,
-  hold: { length: HoldLength; reason: string; operator: string },
-): Promise<readonly EndpointChange[]> {
-  await store.lock(unit, host);
-  await store.hold(unit, host, hold);
-  return announce(needs, unit, await store.holdEndpoints(unit, host), { opened: false });
-}
+  /**
+   * Opens the host's endpoints, paced, including those that are down or held by `Retry-After`.
+   * @returns the endpoints for which deliveries wait; undefined when the host is held
+   */
+  retry = async (unit: Transaction, host: string): Promise<readonly EndpointChange[] | undefined> => {
+    await store.lock(unit, host);
+    if (await store.isHeld(unit, host)) return undefined;
+    return announce(this.needs, unit, await store.retryEndpoints(unit, host), { opened: true });
+  };
 
-/**
- * Ends a hold. Waiting deliveries are sent paced, the oldest first.
- * @returns the endpoints of the host; undefined when it is not held
- */
-async function release(
-  needs: HostHoldNeeds,
-  unit: Transaction,
-  host: string,
-): Promise<readonly EndpointChange[] | undefined> {
-  await store.lock(unit, host);
-  if (!(await store.end(unit, host))) return undefined;
-  return announce(needs, unit, await store.releaseEndpoints(unit, host), { opened: true });
-}
+  /** Makes a page of waiting deliveries due now. @returns their ids; empty after the last page */
+  hasten = async (
+    unit: Transaction,
+    subscriptionIds: readonly string[],
+    page: { after: string; limit: number },
+  ): Promise<string[]> => {
+    const ids = await store.hasten(unit, subscriptionIds, page);
+    unit.afterCommit(() => this.needs.notifier?.poke());
+    return ids;
+  };
 
-/**
- * Opens the host's endpoints, paced, including those that are down or held by `Retry-After`.
- * @returns the endpoints for which deliveries wait; undefined when the host is held
- */
-async function retry(
-  needs: HostHoldNeeds,
-  unit: Transaction,
-  host: string,
-): Promise<readonly EndpointChange[] | undefined> {
-  await store.lock(unit, host);
-  if (await store.isHeld(unit, host)) return undefined;
-  return announce(needs, unit, await store.retryEndpoints(unit, host), { opened: true });
-}
+  /** Lists hosts whose endpoints fail, with all their codes, those with most endpoints first. */
+  listFailing = store.listFailing;
 
-/** Makes a page of waiting deliveries due now. @returns their ids; empty after the last page */
-async function hasten(
-  { notifier }: HostHoldNeeds,
-  unit: Transaction,
-  subscriptionIds: readonly string[],
-  page: { after: string; limit: number },
-): Promise<string[]> {
-  const ids = await store.hasten(unit, subscriptionIds, page);
-  unit.afterCommit(() => notifier?.poke());
-  return ids;
+  /** Lists the holds in force, the oldest first. */
+  list = store.list;
 }

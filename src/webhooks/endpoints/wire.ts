@@ -1,8 +1,8 @@
 // Wires endpoints: their health, and the holds of hosts.
 import type { Platform } from '../../platform/platform.ts';
-import { createEndpointService, type EndpointNeeds } from './endpoint.service.ts';
+import { type EndpointNeeds, EndpointService } from './endpoint.service.ts';
 import { createEndpointHealthStore } from './endpoint-health.store.ts';
-import { createHostHoldService } from './host-hold.service.ts';
+import { HostHoldService } from './host-hold.service.ts';
 import { RECOVERY_SETTINGS, type RecoverySettings } from './recovery-settings.ts';
 
 /** @param recovery shorter delays in tests */
@@ -12,7 +12,7 @@ export function wireEndpoints(
   recovery: RecoverySettings = RECOVERY_SETTINGS,
 ) {
   return {
-    endpoints: createEndpointService({ commands, notifier, health: createEndpointHealthStore(recovery) }),
-    hostHolds: createHostHoldService({ commands, notifier }),
+    endpoints: new EndpointService({ commands, notifier, health: createEndpointHealthStore(recovery) }),
+    hostHolds: new HostHoldService({ commands, notifier }),
   };
 }

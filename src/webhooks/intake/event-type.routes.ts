@@ -16,7 +16,11 @@ import {
 } from './event-type.schemas.ts';
 
 /** Source: Specification, "Event types". */
-export function createEventTypeRoutes({ contract }: { contract: EventContractService }): Route[] {
+export function createEventTypeRoutes({
+  contract,
+}: {
+  contract: Pick<EventContractService, 'describe'>;
+}): Route[] {
   // Made at the first request, because the schemas are expensive to make and never change.
   let shown: ReturnType<typeof presentEventType>[] | undefined;
   const showAll = () => {

@@ -1,6 +1,7 @@
 // The readers of this process that wait for events. A notification wakes those whose tenant and filters match; a look
 // at the database twice a second finds what no notification told, and knows until when a reader has missed nothing.
 // docs/decisions/0042-held-reads.md
+
 import { filterCandidates } from '../../events/filter.ts';
 import type { Database } from '../../platform/database/database.ts';
 import type { SnapshotPosition } from '../../platform/database/snapshot-position.ts';
@@ -8,6 +9,7 @@ import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { Hold } from '../../platform/hold.ts';
 import { createLoop, type RunningLoop } from '../../platform/process/loop.ts';
 import { createRoom, type RoomBounds, type RoomOwner } from '../../platform/room.ts';
+import { Service } from '../../platform/service.ts';
 import * as lookStore from './event-look.store.ts';
 import { readNews, type TenantNews } from './event-news.ts';
 
@@ -43,79 +45,49 @@ type Tenant = {
 
 export type EventWaitersNeeds = {
   database: Pick<Database, 'query'>;
+  /** Opens the connection for notifications of other processes, and of this one. */
   listen?: ((onNotice: (text?: string) => void) => { close(): Promise<void> }) | undefined;
+  /** Receives the error of a look. */
   onFailure?: ((error: unknown) => void) | undefined;
   look?: typeof lookStore.look | undefined;
   settings?: Partial<WaiterSettings> | undefined;
 };
 
-/**
- * Makes the places of readers that wait. The listener and the looks begin with the first reader.
- * @param options.listen opens the connection for notifications of other processes, and of this one
- * @param options.onFailure receives the error of a look
- */
-export function createEventWaiters({
-  database,
-  listen,
-  onFailure = () => undefined,
-  look = lookStore.look,
-  settings = {},
-}: EventWaitersNeeds) {
-  const { most, lookEvery } = { ...WAITER_SETTINGS, ...settings };
-  const room = createRoom(most);
-  const tenants = new Map<string, Tenant>();
-  let position: SnapshotPosition | undefined;
-  let isEnding = false;
-  let listener: { close(): Promise<void> } | undefined;
-  let looking: RunningLoop | undefined;
-
-  async function lookOnce(): Promise<void> {
-    if (tenants.size === 0) {
-      position = undefined;
-      return;
-    }
-    const covered = [...tenants];
-    const before = position;
-    const { position: after, next, readAt, news } = await look(database, [...tenants.keys()], before);
-    // A database that has fewer transactions than before was replaced.
-    const isReplaced = before !== undefined && next <= before.xid;
-    position = isReplaced ? undefined : after;
-    wakeMatching(tenants, news);
-    const isFirst = before === undefined || isReplaced;
-    for (const [id, tenant] of covered) {
-      if (tenants.get(id) !== tenant) continue;
-      // Its readers have read before there was a look to count from: they read once more.
-      if (isFirst || tenant.isNew) wakeReaders(tenant, tenant.places.keys());
-      tenant.isNew = false;
-      tenant.completeUntil = readAt;
-    }
-  }
-
-  const loop = createLoop({ run: lookOnce, next: lookEvery, first: lookEvery, onFailure });
-
-  function hear(text: string | undefined): void {
-    // Some notifications may have been missed: the look finds what they told.
-    if (text === undefined) loop.wake();
-    else wakeMatching(tenants, readNews(text));
-  }
+/** Makes the places of readers that wait. The listener and the looks begin with the first reader. */
+export class EventWaiters extends Service<EventWaitersNeeds> {
+  readonly #onFailure = this.needs.onFailure ?? (() => undefined);
+  readonly #look = this.needs.look ?? lookStore.look;
+  readonly #bounds = { ...WAITER_SETTINGS, ...this.needs.settings };
+  readonly #room = createRoom(this.#bounds.most);
+  readonly #tenants = new Map<string, Tenant>();
+  #position: SnapshotPosition | undefined;
+  #isEnding = false;
+  #listener: { close(): Promise<void> } | undefined;
+  #looking: RunningLoop | undefined;
+  readonly #loop = createLoop({
+    run: () => this.#lookOnce(),
+    next: this.#bounds.lookEvery,
+    first: this.#bounds.lookEvery,
+    onFailure: this.#onFailure,
+  });
 
   /**
    * Takes a place. @param filters normalised types and patterns @param onEnd is given what gives the place back
    * @throws ServiceError `rate_limited` or `temporarily_unavailable` when client or tenant, or the process, has no
    *   place left
    */
-  function join(of: RoomOwner, filters: readonly string[], onEnd: Hold['onEnd']): Waiter {
-    const giveBack = room.take(of, 1);
-    if (giveBack === undefined) throw tooMany(room.fullFor(of) ?? 'process');
+  join = (of: RoomOwner, filters: readonly string[], onEnd: Hold['onEnd']): Waiter => {
+    const giveBack = this.#room.take(of, 1);
+    if (giveBack === undefined) throw tooMany(this.#room.fullFor(of) ?? 'process');
     const { tenant: tenantId } = of;
-    const tenant = tenants.get(tenantId) ?? newTenant();
-    tenants.set(tenantId, tenant);
+    const tenant = this.#tenants.get(tenantId) ?? newTenant();
+    this.#tenants.set(tenantId, tenant);
     const place: Place = { hasNews: false, wake: undefined };
     tenant.count += 1;
     for (const filter of filters) addTo(tenant.places, filter, place);
-    if (!isEnding) {
-      listener ??= listen?.(hear);
-      looking ??= loop.start();
+    if (!this.#isEnding) {
+      this.#listener ??= this.needs.listen?.(this.#hear);
+      this.#looking ??= this.#loop.start();
     }
     let hasLeft = false;
     const leave = (): void => {
@@ -124,34 +96,65 @@ export function createEventWaiters({
       giveBack();
       tenant.count -= 1;
       for (const filter of filters) removeFrom(tenant.places, filter, place);
-      if (tenant.count === 0) tenants.delete(tenantId);
+      if (tenant.count === 0) this.#tenants.delete(tenantId);
       place.wake?.();
     };
     // One listener for all waits: a follower waits each second.
     onEnd(leave);
     return {
-      next: (ms) => waitAt(place, ms, () => isEnding || hasLeft),
+      next: (ms) => waitAt(place, ms, () => this.#isEnding || hasLeft),
       completeUntil: () => (tenant.isNew || place.hasNews ? undefined : tenant.completeUntil),
       leave,
     };
-  }
+  };
 
-  return {
-    join,
-    /** Readers that have a place. */
-    size: room.held,
-    /** Ends all waits, and each later one as it begins. */
-    end: (): void => {
-      isEnding = true;
-      for (const tenant of tenants.values()) wakeReaders(tenant, tenant.places.keys());
-    },
-    close: async (): Promise<void> => {
-      await Promise.all([looking?.stop(), listener?.close()]);
-    },
+  /** Readers that have a place. */
+  size = this.#room.held;
+
+  /** Ends all waits, and each later one as it begins. */
+  end = (): void => {
+    this.#isEnding = true;
+    for (const tenant of this.#tenants.values()) wakeReaders(tenant, tenant.places.keys());
+  };
+
+  /** Stops the looks and the listener. */
+  close = async (): Promise<void> => {
+    await Promise.all([this.#looking?.stop(), this.#listener?.close()]);
+  };
+
+  #lookOnce = async (): Promise<void> => {
+    if (this.#tenants.size === 0) {
+      this.#position = undefined;
+      return;
+    }
+    const covered = [...this.#tenants];
+    const before = this.#position;
+    const {
+      position: after,
+      next,
+      readAt,
+      news,
+    } = await this.#look(this.needs.database, [...this.#tenants.keys()], before);
+    // A database that has fewer transactions than before was replaced.
+    const isReplaced = before !== undefined && next <= before.xid;
+    this.#position = isReplaced ? undefined : after;
+    wakeMatching(this.#tenants, news);
+    const isFirst = before === undefined || isReplaced;
+    for (const [id, tenant] of covered) {
+      if (this.#tenants.get(id) !== tenant) continue;
+      // Its readers have read before there was a look to count from: they read once more.
+      if (isFirst || tenant.isNew) wakeReaders(tenant, tenant.places.keys());
+      tenant.isNew = false;
+      tenant.completeUntil = readAt;
+    }
+  };
+
+  #hear = (text: string | undefined): void => {
+    // Some notifications may have been missed: the look finds what they told.
+    if (text === undefined) this.#loop.wake();
+    else wakeMatching(this.#tenants, readNews(text));
   };
 }
-
-export type EventWaiters = ReturnType<typeof createEventWaiters>;
 
 const newTenant = (): Tenant => ({ count: 0, isNew: true, completeUntil: undefined, places: new Map() });
 

@@ -29,7 +29,7 @@ import type { FeedService } from './feed.service.ts';
 import { FEED_CURSOR } from './feed-cursor.ts';
 import type { Heard, HeldFeedService } from './held-feed.service.ts';
 import { IN_ONE_ROUND } from './publication.ts';
-import type { Published, PublishingService } from './publishing.service.ts';
+import type { Published, Publishing } from './publishing.service.ts';
 
 const COMMON = {
   tag: 'Events',
@@ -43,7 +43,7 @@ export function createEventRoutes({
   feed,
   heldFeed,
 }: {
-  publishing: PublishingService;
+  publishing: Publishing;
   feed: FeedService;
   heldFeed: HeldFeedService;
 }): Route[] {
@@ -137,7 +137,7 @@ export function createEventRoutes({
 }
 
 async function publishMany(
-  publishing: PublishingService,
+  publishing: Publishing,
   context: RequestContext,
   body: readonly unknown[],
 ): Promise<HandlerResult> {

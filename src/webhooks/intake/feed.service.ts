@@ -8,7 +8,7 @@ import type { Database } from '../../platform/database/database.ts';
 import type { RowPlace } from '../../platform/database/snapshot-position.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
-import { bindUseCases } from '../../platform/use-cases.ts';
+import { Service } from '../../platform/service.ts';
 import type { StoredEvent, TypeFilter } from './feed.store.ts';
 import * as store from './feed.store.ts';
 import { decodePlainCursor, type FeedCursors } from './feed-cursor.node.ts';
@@ -64,86 +64,116 @@ export type FeedPage = {
 
 export type FeedNeeds = {
   database: Pick<Database, 'query' | 'transaction'>;
+  /** Reads the deliveries of an event by its row. */
   deliveries: {
     listOfEvent(queryable: Queryable, tenantId: string, eventRow: string): Promise<EventDelivery[]>;
   };
   cursors: Pick<FeedCursors, 'seal' | 'open'>;
+  /** When cursors began to be sealed; those before, of 0.1.0, are accepted for 30 days. */
   upgradedAt: () => Promise<Date | undefined>;
   now?: (() => number) | undefined;
+  /** The most days for which events are kept. */
   keptDays?: number | undefined;
 };
 
 /**
  * Makes the event feed. The order of a page is (transaction, id). A cursor names the transactions that had not ended,
  * so an event that commits late is in a later page, and no transaction delays the events of another.
- * @param options.deliveries reads the deliveries of an event by its row
- * @param options.keptDays the most days for which events are kept
- * @param options.upgradedAt when cursors began to be sealed; those before, of 0.1.0, are accepted for 30 days
  */
-export function createFeedService(needs: FeedNeeds) {
-  const tools = prepareFeed(needs);
-  return bindUseCases(tools, { read, readNewest, get });
-}
+export class FeedService extends Service<FeedNeeds> {
+  readonly #now = this.needs.now ?? (() => Date.now());
+  readonly #keptDays = this.needs.keptDays ?? FEED_KEPT_MS / DAY_MS;
 
-export type FeedService = ReturnType<typeof createFeedService>;
-
-type FeedTools = ReturnType<typeof prepareFeed>;
-
-function prepareFeed({ now = () => Date.now(), keptDays = FEED_KEPT_MS / DAY_MS, ...needs }: FeedNeeds) {
-  return { ...needs, now, keptDays };
-}
-
-/** Reads the events after a cursor, the oldest first. @throws ServiceError `cursor_expired`, `invalid_request` */
-async function read(needs: FeedTools, context: RequestContext, query: FeedQuery): Promise<FeedPage> {
-  const position = await positionAfter(needs, context, query.after);
-  const earliest = Math.max(position.at, query.since?.getTime() ?? 0);
-  const page = await store.read(context.transaction ?? needs.database, context.tenant.id, {
-    ...requestOf(query, earliest),
-    after: position,
-  });
-  const { seen, readAt, hasMore, last } = page;
-  const encode = (at: FeedPosition) => seal(needs, context.tenant.id, at);
-  if (position.xid >= seen.next) throw replaced();
-  const end = Math.max(readAt.getTime(), earliest);
-  const nextOf = (): FeedPosition => {
-    if (hasMore && last !== undefined) return positionAfterRow(position, last, seen);
-    // What `since` leaves out is read too.
-    if (last === undefined && query.since !== undefined) return positionAfterAll(seen, end);
-    return positionAfterPage(position, last, seen, end);
+  /** Reads the events after a cursor, the oldest first. @throws ServiceError `cursor_expired`, `invalid_request` */
+  read = async (context: RequestContext, query: FeedQuery): Promise<FeedPage> => {
+    const position = await this.#positionAfter(context, query.after);
+    const earliest = Math.max(position.at, query.since?.getTime() ?? 0);
+    const page = await store.read(context.transaction ?? this.needs.database, context.tenant.id, {
+      ...requestOf(query, earliest),
+      after: position,
+    });
+    const { seen, readAt, hasMore, last } = page;
+    const encode = (at: FeedPosition) => this.#seal(context.tenant.id, at);
+    if (position.xid >= seen.next) throw replaced();
+    const end = Math.max(readAt.getTime(), earliest);
+    const nextOf = (): FeedPosition => {
+      if (hasMore && last !== undefined) return positionAfterRow(position, last, seen);
+      // What `since` leaves out is read too.
+      if (last === undefined && query.since !== undefined) return positionAfterAll(seen, end);
+      return positionAfterPage(position, last, seen, end);
+    };
+    return {
+      ...showPage(page, (event) => encode(positionAfterRow(position, event, seen))),
+      nextCursor: encode(nextOf()),
+      completeUntil: hasMore ? null : readAt,
+    };
   };
-  return {
-    ...showPage(page, (event) => encode(positionAfterRow(position, event, seen))),
-    nextCursor: encode(nextOf()),
-    completeUntil: hasMore ? null : readAt,
-  };
-}
 
-/**
- * Reads the events before a cursor, the newest first: a view for people, which misses what commits late. Its cursors
- * are others than those of `read`.
- * @throws ServiceError `cursor_expired`, `invalid_request`
- */
-async function readNewest(
-  needs: FeedTools,
-  context: RequestContext,
-  { after, ...query }: FeedQuery,
-): Promise<FeedPage> {
-  const owner = `${context.tenant.id} newest`;
-  const before = after === undefined ? undefined : needs.cursors.open(owner, after);
-  if (after !== undefined && before === undefined) throw foreign(' with `order=desc`');
-  const page = await needs.database.transaction(context, (unit) =>
-    store.readNewest(unit, context.tenant.id, {
-      ...requestOf(query, query.since?.getTime() ?? 0),
-      before,
-    }),
-  );
-  if (before !== undefined && before.xid >= page.seen.next) throw replaced();
-  const cursorAt = ({ xid, id }: RowPlace) =>
-    seal(needs, owner, { xid, id, open: [], at: id === FEED_START.id ? 0 : timeOf(id) });
-  return {
-    ...showPage(page, cursorAt),
-    nextCursor: cursorAt(page.last ?? before ?? FEED_START),
-    completeUntil: null,
+  /**
+   * Reads the events before a cursor, the newest first: a view for people, which misses what commits late. Its cursors
+   * are others than those of `read`.
+   * @throws ServiceError `cursor_expired`, `invalid_request`
+   */
+  readNewest = async (context: RequestContext, { after, ...query }: FeedQuery): Promise<FeedPage> => {
+    const owner = `${context.tenant.id} newest`;
+    const before = after === undefined ? undefined : this.needs.cursors.open(owner, after);
+    if (after !== undefined && before === undefined) throw foreign(' with `order=desc`');
+    const page = await this.needs.database.transaction(context, (unit) =>
+      store.readNewest(unit, context.tenant.id, {
+        ...requestOf(query, query.since?.getTime() ?? 0),
+        before,
+      }),
+    );
+    if (before !== undefined && before.xid >= page.seen.next) throw replaced();
+    const cursorAt = ({ xid, id }: RowPlace) =>
+      this.#seal(owner, { xid, id, open: [], at: id === FEED_START.id ? 0 : timeOf(id) });
+    return {
+      ...showPage(page, cursorAt),
+      nextCursor: cursorAt(page.last ?? before ?? FEED_START),
+      completeUntil: null,
+    };
+  };
+
+  /** Reads one event, a test event too, with its deliveries. @throws ServiceError `not_found` */
+  get = async (
+    context: RequestContext,
+    eventId: string,
+  ): Promise<ShownEvent & { readonly deliveries: readonly EventDelivery[] }> => {
+    const unit = context.transaction ?? this.needs.database;
+    const event = await store.find(unit, context.tenant.id, eventId);
+    if (event === undefined)
+      throw new ServiceError('not_found', { detail: 'There is no event with this id.' });
+    return {
+      ...show(event),
+      deliveries: await this.needs.deliveries.listOfEvent(unit, context.tenant.id, event.id),
+    };
+  };
+
+  #seal = (owner: string, position: FeedPosition): string => {
+    const cursor = this.needs.cursors.seal(owner, position);
+    if (cursor.length <= MAX_CURSOR_LENGTH) return cursor;
+    throw new ServiceError('temporarily_unavailable', {
+      detail: 'More transactions are under way in the database than a cursor can name.',
+    });
+  };
+
+  /** @throws ServiceError `cursor_expired` when later events may be deleted, `invalid_request` for an invalid cursor */
+  #positionAfter = async ({ tenant }: RequestContext, cursor: string | undefined): Promise<FeedPosition> => {
+    if (cursor === undefined) return FEED_START;
+    const sealed = this.needs.cursors.open(tenant.id, cursor);
+    const position = sealed ?? decodePlainCursor(cursor);
+    if (position === undefined) throw foreign();
+    const oldest = this.#now() - FEED_KEPT_MS;
+    const { eventsDays = this.#keptDays, eventsGoneBefore } = tenant;
+    const kept = Math.max(
+      this.#now() - Math.min(eventsDays, this.#keptDays) * DAY_MS,
+      Number(eventsGoneBefore ?? 0),
+    );
+    if (position.at < kept)
+      throw expired('The cursor is older than the events that are kept: some after it are gone.');
+    // A client that made plain ones could find the number of the latest transaction by trying.
+    if (sealed === undefined && Number((await this.needs.upgradedAt()) ?? 0) < oldest) throw foreign();
+    return position;
   };
 }
 
@@ -168,49 +198,6 @@ function showPage({ events, hasMore, readAt }: store.FeedPage, cursorAt: (event:
     },
   }));
   return { data, hasMore, readAt };
-}
-
-function seal({ cursors }: FeedTools, owner: string, position: FeedPosition): string {
-  const cursor = cursors.seal(owner, position);
-  if (cursor.length <= MAX_CURSOR_LENGTH) return cursor;
-  throw new ServiceError('temporarily_unavailable', {
-    detail: 'More transactions are under way in the database than a cursor can name.',
-  });
-}
-
-/** Reads one event, a test event too, with its deliveries. @throws ServiceError `not_found` */
-async function get(
-  { database, deliveries }: FeedTools,
-  context: RequestContext,
-  eventId: string,
-): Promise<ShownEvent & { readonly deliveries: readonly EventDelivery[] }> {
-  const unit = context.transaction ?? database;
-  const event = await store.find(unit, context.tenant.id, eventId);
-  if (event === undefined) throw new ServiceError('not_found', { detail: 'There is no event with this id.' });
-  return {
-    ...show(event),
-    deliveries: await deliveries.listOfEvent(unit, context.tenant.id, event.id),
-  };
-}
-
-/** @throws ServiceError `cursor_expired` when later events may be deleted, `invalid_request` for an invalid cursor */
-async function positionAfter(
-  { cursors, upgradedAt, now, keptDays }: FeedTools,
-  { tenant }: RequestContext,
-  cursor: string | undefined,
-): Promise<FeedPosition> {
-  if (cursor === undefined) return FEED_START;
-  const sealed = cursors.open(tenant.id, cursor);
-  const position = sealed ?? decodePlainCursor(cursor);
-  if (position === undefined) throw foreign();
-  const oldest = now() - FEED_KEPT_MS;
-  const { eventsDays = keptDays, eventsGoneBefore } = tenant;
-  const kept = Math.max(now() - Math.min(eventsDays, keptDays) * DAY_MS, Number(eventsGoneBefore ?? 0));
-  if (position.at < kept)
-    throw expired('The cursor is older than the events that are kept: some after it are gone.');
-  // A client that made plain ones could find the number of the latest transaction by trying.
-  if (sealed === undefined && Number((await upgradedAt()) ?? 0) < oldest) throw foreign();
-  return position;
 }
 
 /** @returns undefined when one of them is the pattern of all events */

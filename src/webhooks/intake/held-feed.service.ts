@@ -4,7 +4,7 @@ import { normalizeFilter } from '../../events/filter.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import type { Hold } from '../../platform/hold.ts';
 import { roomOwnerOf } from '../../platform/room.ts';
-import { bindUseCases } from '../../platform/use-cases.ts';
+import { Service } from '../../platform/service.ts';
 import type { EventWaiters, Waiter } from './event-waiters.service.ts';
 import type { FeedPage, FeedQuery, FeedService } from './feed.service.ts';
 
@@ -25,69 +25,54 @@ export type HeldFeedNeeds = {
   waiters: Pick<EventWaiters, 'join'>;
 };
 
-export function createHeldFeedService(needs: HeldFeedNeeds) {
-  return bindUseCases(needs, { readHeld, follow });
-}
-
-export type HeldFeedService = ReturnType<typeof createHeldFeedService>;
-
-/**
- * Reads a page like `read` of the feed. Without an event it waits for one: up to `wait` milliseconds, until the process
- * ends or the client goes; then the page is empty, with its cursor.
- * @throws ServiceError as `read`; `rate_limited`, `temporarily_unavailable` when no place to wait is left
- */
-async function readHeld(
-  { feed, waiters }: HeldFeedNeeds,
-  context: RequestContext,
-  { wait, ...query }: FeedQuery & { readonly wait: number },
-  hold: Hold,
-): Promise<FeedPage> {
-  const read = readInTurn(feed, context, query, hold);
-  if (wait === 0) return read(query.after);
-  const place = waiters.join(roomOwnerOf(context), filtersOf(query), hold.onEnd);
-  try {
-    const end = performance.now() + wait;
-    for (let { after } = query; ; ) {
-      const page = await read(after);
-      const left = end - performance.now();
-      if (page.data.length > 0 || page.hasMore || left <= 0) return page;
-      after = page.nextCursor;
-      if ((await hold.wait(place.next(left))) === 'closing') return page;
+export class HeldFeedService extends Service<HeldFeedNeeds> {
+  /**
+   * Reads a page like `read` of the feed. Without an event it waits for one: up to `wait` milliseconds, until the
+   * process ends or the client goes; then the page is empty, with its cursor.
+   * @throws ServiceError as `read`; `rate_limited`, `temporarily_unavailable` when no place to wait is left
+   */
+  readHeld = async (
+    context: RequestContext,
+    { wait, ...query }: FeedQuery & { readonly wait: number },
+    hold: Hold,
+  ): Promise<FeedPage> => {
+    const read = this.#readInTurn(context, query, hold);
+    if (wait === 0) return read(query.after);
+    const place = this.needs.waiters.join(roomOwnerOf(context), filtersOf(query), hold.onEnd);
+    try {
+      const end = performance.now() + wait;
+      for (let { after } = query; ; ) {
+        const page = await read(after);
+        const left = end - performance.now();
+        if (page.data.length > 0 || page.hasMore || left <= 0) return page;
+        after = page.nextCursor;
+        if ((await hold.wait(place.next(left))) === 'closing') return page;
+      }
+    } finally {
+      place.leave();
     }
-  } finally {
-    place.leave();
-  }
-}
+  };
 
-/**
- * Reads the first page, and returns all that a follower hears, which begins with it.
- * @throws ServiceError as `readHeld`
- */
-async function follow(
-  { feed, waiters }: HeldFeedNeeds,
-  context: RequestContext,
-  query: FeedQuery,
-  hold: Hold,
-): Promise<AsyncIterable<Heard>> {
-  const place = waiters.join(roomOwnerOf(context), filtersOf(query), hold.onEnd);
-  try {
-    const read = readInTurn(feed, context, query, hold);
-    return hear(await read(query.after), { read, place, hold });
-  } catch (error) {
-    place.leave();
-    throw error;
-  }
-}
+  /**
+   * Reads the first page, and returns all that a follower hears, which begins with it.
+   * @throws ServiceError as `readHeld`
+   */
+  follow = async (context: RequestContext, query: FeedQuery, hold: Hold): Promise<AsyncIterable<Heard>> => {
+    const place = this.needs.waiters.join(roomOwnerOf(context), filtersOf(query), hold.onEnd);
+    try {
+      const read = this.#readInTurn(context, query, hold);
+      return hear(await read(query.after), { read, place, hold });
+    } catch (error) {
+      place.leave();
+      throw error;
+    }
+  };
 
-/** @returns a function that reads the page after a cursor */
-function readInTurn(
-  feed: HeldFeedNeeds['feed'],
-  context: RequestContext,
-  query: Omit<FeedQuery, 'after'>,
-  hold: Hold,
-) {
-  return (after: string | undefined): Promise<FeedPage> =>
-    hold.inTurn(() => feed.read(context, { ...query, after, isShared: hold.isShared() }));
+  /** @returns a function that reads the page after a cursor */
+  #readInTurn =
+    (context: RequestContext, query: Omit<FeedQuery, 'after'>, hold: Hold) =>
+    (after: string | undefined): Promise<FeedPage> =>
+      hold.inTurn(() => this.needs.feed.read(context, { ...query, after, isShared: hold.isShared() }));
 }
 
 type Following = { read: (after: string) => Promise<FeedPage>; place: Waiter; hold: Hold };

@@ -1,13 +1,10 @@
 // Counts published events and the deliveries that they cause.
 import { Counter, type Registry } from 'prom-client';
 import { ServiceError } from '../../platform/errors/service-error.ts';
-import type { Published, PublishingService } from './publishing.service.ts';
+import type { Published, Publishing } from './publishing.service.ts';
 
 /** Wraps a publishing service, so that its answers are counted. */
-export function countPublications(
-  publishing: PublishingService,
-  { registry }: { registry: Registry },
-): PublishingService {
+export function countPublications(publishing: Publishing, { registry }: { registry: Registry }): Publishing {
   const events = new Counter({
     name: 'countersign_events_published_total',
     help: 'Published events by outcome: "accepted" (a repetition too), or the error code.',

@@ -9,8 +9,8 @@ import { ACCESS_TYPES, type EmittedEvent, type EventRecord, prepareEvent } from 
 import { askTime, createDatabaseClock, type DatabaseClock } from '../../platform/database/database-clock.ts';
 import { newId } from '../../platform/database/ids.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
+import { Service } from '../../platform/service.ts';
 import { NO_TRACING, type Tracing } from '../../platform/tracing/tracing.ts';
-import { bindUseCases } from '../../platform/use-cases.ts';
 import type { ReceiptOpening } from '../receipts/receipt-opening.service.ts';
 import * as store from './event.store.ts';
 
@@ -47,6 +47,7 @@ type Unit = Queryable & Partial<Pick<Transaction, 'afterCommit'>>;
 export type RecordNeeds = {
   notifier: Notifier;
   tellEvents?: TellEvents | undefined;
+  /** In tests only: throws when an event differs from the catalogue. */
   checked?: boolean | undefined;
   tracing?: Pick<Tracing, 'current'> | undefined;
   /** Opens a receipt for each event that ended access. */
@@ -54,130 +55,102 @@ export type RecordNeeds = {
   clock?: Pick<DatabaseClock, 'observe' | 'now' | 'monotonic'> | undefined;
 };
 
-/**
- * Source: Specification, "audit logs record creation and verification" and "Events".
- * @param options.checked in tests only: throws when an event differs from the catalogue
- */
-export function createRecordService(needs: RecordNeeds) {
-  const tools = prepareRecord(needs);
-  return bindUseCases(tools, { timeOf, prepare, announce, writeBatch, write });
-}
+/** Source: Specification, "audit logs record creation and verification" and "Events". */
+export class RecordService extends Service<RecordNeeds> {
+  readonly #tellEvents = this.needs.tellEvents ?? (() => undefined);
+  readonly #checked = this.needs.checked ?? true;
+  readonly #tracing = this.needs.tracing ?? NO_TRACING;
+  readonly #clock = this.needs.clock ?? createDatabaseClock();
 
-export type RecordService = ReturnType<typeof createRecordService>;
+  /**
+   * Returns the time of events that are written now. Of those that end tokens by their time it is read in the
+   * transaction that has ended them, so that no earlier token is later: one more round trip.
+   * @returns milliseconds since 1970
+   */
+  timeOf = async (unit: Queryable, events: readonly EmittedEvent[] = []): Promise<number> =>
+    events.some(endsByTime) ? await askTime(unit, this.#clock) : this.#clock.now();
 
-type RecordTools = ReturnType<typeof prepareRecord>;
-
-function prepareRecord({
-  tellEvents = () => undefined,
-  checked = true,
-  tracing = NO_TRACING,
-  clock = createDatabaseClock(),
-  ...needs
-}: RecordNeeds) {
-  return { ...needs, tellEvents, checked, tracing, clock };
-}
-
-/**
- * Returns the time of events that are written now. Of those that end tokens by their time it is read in the transaction
- * that has ended them, so that no earlier token is later: one more round trip.
- * @returns milliseconds since 1970
- */
-async function timeOf(
-  { clock }: RecordTools,
-  unit: Queryable,
-  events: readonly EmittedEvent[] = [],
-): Promise<number> {
-  return events.some(endsByTime) ? await askTime(unit, clock) : clock.now();
-}
-
-/**
- * Prepares the records of a happening (ids, times, bodies), for a statement that inserts the records of several
- * requests.
- * @param context the request, whose tenant, client address, request id and principal are in each audit entry
- * @param time of `timeOf`, which events that end tokens by their time need
- * @throws ServiceError `payload_too_large` when the body of an event is larger than 256 KiB
- */
-function prepare(
-  { clock, checked, tracing }: RecordTools,
-  context: AuditContext,
-  { audit = [], events = [] }: Happening,
-  time?: number | undefined,
-): PreparedRecords {
-  const now = new Date(time ?? clock.now());
-  for (const event of checked ? events : []) {
-    const mismatch = findMismatch(event.type, event.data);
-    if (mismatch !== undefined) throw new Error(mismatch);
-    if (time === undefined && endsByTime(event))
-      throw new Error(`${event.type} needs the time of its transaction`);
-  }
-  const trace = tracing.current();
-  return {
-    lane: events.length > 0 && context.tenant.fansOut ? context.tenant.id : undefined,
-    audit: prepareEntries(context, audit),
-    events: events.map((event) =>
-      prepareEvent(event, { id: newId(), tenantId: context.tenant.id, now, trace }),
-    ),
+  /**
+   * Prepares the records of a happening (ids, times, bodies), for a statement that inserts the records of several
+   * requests.
+   * @param context the request, whose tenant, client address, request id and principal are in each audit entry
+   * @param time of `timeOf`, which events that end tokens by their time need
+   * @throws ServiceError `payload_too_large` when the body of an event is larger than 256 KiB
+   */
+  prepare = (
+    context: AuditContext,
+    { audit = [], events = [] }: Happening,
+    time?: number | undefined,
+  ): PreparedRecords => {
+    const now = new Date(time ?? this.#clock.now());
+    for (const event of this.#checked ? events : []) {
+      const mismatch = findMismatch(event.type, event.data);
+      if (mismatch !== undefined) throw new Error(mismatch);
+      if (time === undefined && endsByTime(event))
+        throw new Error(`${event.type} needs the time of its transaction`);
+    }
+    const trace = this.#tracing.current();
+    return {
+      lane: events.length > 0 && context.tenant.fansOut ? context.tenant.id : undefined,
+      audit: prepareEntries(context, audit),
+      events: events.map((event) =>
+        prepareEvent(event, { id: newId(), tenantId: context.tenant.id, now, trace }),
+      ),
+    };
   };
-}
 
-/** After a commit: notifies the relays of new deliveries, and the readers of events that were stored. */
-function announce({ notifier, tellEvents }: RecordTools, stored: readonly EventRecord[], deliveries: number) {
-  if (deliveries > 0) notifier.poke();
-  if (stored.length > 0) tellEvents(stored);
-}
+  /** After a commit: notifies the relays of new deliveries, and the readers of events that were stored. */
+  announce = (stored: readonly EventRecord[], deliveries: number) => {
+    if (deliveries > 0) this.needs.notifier.poke();
+    if (stored.length > 0) this.#tellEvents(stored);
+  };
 
-/** Writes prepared records of any number of tenants. @returns the events with deliveries, by row id */
-async function writeBatch(
-  needs: RecordTools,
-  unit: Unit,
-  batch: readonly PreparedRecords[],
-): Promise<ReadonlyMap<string, store.FanOut>> {
-  const audit = batch.flatMap((prepared) => prepared.audit);
-  const events = batch.flatMap((prepared) => prepared.events);
-  if (events.length === 0) {
-    await appendEntries(unit, audit);
-    return new Map();
-  }
-  const fanOut = new Map((await store.emit(unit, events, audit)).map((row) => [row.id, row]));
-  const stored = events.filter(
-    ({ id, type, test }) => fanOut.has(id) || (!test && ACCESS_TYPES.includes(type)),
-  );
-  if (unit.afterCommit === undefined) announce(needs, stored, fanOut.size);
-  else unit.afterCommit(() => announce(needs, stored, fanOut.size));
-  return fanOut;
-}
+  /** Writes prepared records of any number of tenants. @returns the events with deliveries, by row id */
+  writeBatch = async (
+    unit: Unit,
+    batch: readonly PreparedRecords[],
+  ): Promise<ReadonlyMap<string, store.FanOut>> => {
+    const audit = batch.flatMap((prepared) => prepared.audit);
+    const events = batch.flatMap((prepared) => prepared.events);
+    if (events.length === 0) {
+      await appendEntries(unit, audit);
+      return new Map();
+    }
+    const fanOut = new Map((await store.emit(unit, events, audit)).map((row) => [row.id, row]));
+    const stored = events.filter(
+      ({ id, type, test }) => fanOut.has(id) || (!test && ACCESS_TYPES.includes(type)),
+    );
+    if (unit.afterCommit === undefined) this.announce(stored, fanOut.size);
+    else unit.afterCommit(() => this.announce(stored, fanOut.size));
+    return fanOut;
+  };
 
-/**
- * Writes audit entries and events in the caller's transaction. Each event gets a delivery for each matching
- * subscription, inactive subscriptions included. One round trip, or two (`timeOf`); none for an empty happening.
- * @param context as for `prepare`
- * @returns a result for each event, in the order of `happening.events`
- * @throws ServiceError `payload_too_large` when the body of an event is larger than 256 KiB
- */
-async function write(
-  needs: RecordTools,
-  unit: Unit,
-  context: AuditContext,
-  happening: Happening,
-): Promise<Emitted[]> {
-  const prepared = prepare(needs, context, happening, await timeOf(needs, unit, happening.events));
-  const fanOut = await writeBatch(needs, unit, [prepared]);
-  await openReceipts(needs, unit, context.tenant.id, { events: prepared.events, fanOut });
-  return prepared.events.map(({ id, eventId }) => {
-    const { deliveries = 0, deliveryId = null } = fanOut.get(id) ?? {};
-    return { eventId, deliveries, deliveryId: deliveryId ?? undefined };
-  });
-}
+  /**
+   * Writes audit entries and events in the caller's transaction. Each event gets a delivery for each matching
+   * subscription, inactive subscriptions included. One round trip, or two (`timeOf`); none for an empty happening.
+   * @param context as for `prepare`
+   * @returns a result for each event, in the order of `happening.events`
+   * @throws ServiceError `payload_too_large` when the body of an event is larger than 256 KiB
+   */
+  write = async (unit: Unit, context: AuditContext, happening: Happening): Promise<Emitted[]> => {
+    const prepared = this.prepare(context, happening, await this.timeOf(unit, happening.events));
+    const fanOut = await this.writeBatch(unit, [prepared]);
+    await this.#openReceipts(unit, context.tenant.id, { events: prepared.events, fanOut });
+    return prepared.events.map(({ id, eventId }) => {
+      const { deliveries = 0, deliveryId = null } = fanOut.get(id) ?? {};
+      return { eventId, deliveries, deliveryId: deliveryId ?? undefined };
+    });
+  };
 
-async function openReceipts(
-  { receipts }: RecordTools,
-  unit: Unit,
-  tenantId: string,
-  { events, fanOut }: { events: readonly EventRecord[]; fanOut: ReadonlyMap<string, store.FanOut> },
-): Promise<void> {
-  // A test names the type of an example, and has ended nothing.
-  const followed = events.filter(({ type, test }) => !test && receipts?.isFollowed(type));
-  if (followed.length === 0) return;
-  const news = followed.map((event) => ({ ...event, deliveries: fanOut.get(event.id)?.deliveries ?? 0 }));
-  await receipts?.open(unit, tenantId, news);
+  #openReceipts = async (
+    unit: Unit,
+    tenantId: string,
+    { events, fanOut }: { events: readonly EventRecord[]; fanOut: ReadonlyMap<string, store.FanOut> },
+  ): Promise<void> => {
+    // A test names the type of an example, and has ended nothing.
+    const followed = events.filter(({ type, test }) => !test && this.needs.receipts?.isFollowed(type));
+    if (followed.length === 0) return;
+    const news = followed.map((event) => ({ ...event, deliveries: fanOut.get(event.id)?.deliveries ?? 0 }));
+    await this.needs.receipts?.open(unit, tenantId, news);
+  };
 }

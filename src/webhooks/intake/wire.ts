@@ -5,17 +5,17 @@ import { MAX_NOTICE_BYTES } from '../../platform/database/notifier.client.ts';
 import type { Limits } from '../../platform/http/wire.ts';
 import { reasonOf } from '../../platform/logging.ts';
 import type { Platform } from '../../platform/platform.ts';
-import { createBacklogGauge } from './backlog.service.ts';
+import { BacklogGauge } from './backlog.service.ts';
 import * as eventStore from './event.store.ts';
-import { createEventContractService } from './event-contract.service.ts';
+import { EventContractService } from './event-contract.service.ts';
 import { createEventNews } from './event-news.ts';
-import { createEventWaiters, type EventWaiters } from './event-waiters.service.ts';
-import { createFeedService, type FeedNeeds } from './feed.service.ts';
+import { EventWaiters } from './event-waiters.service.ts';
+import { type FeedNeeds, FeedService } from './feed.service.ts';
 import { createFeedCursors } from './feed-cursor.node.ts';
-import { createHeldFeedService } from './held-feed.service.ts';
+import { HeldFeedService } from './held-feed.service.ts';
 import { countPublications } from './publishing.metrics.ts';
-import { createPublishingService, type DirectAttempts } from './publishing.service.ts';
-import { createRecordService, type RecordNeeds, type TellEvents } from './record.service.ts';
+import { type DirectAttempts, PublishingService } from './publishing.service.ts';
+import { type RecordNeeds, RecordService, type TellEvents } from './record.service.ts';
 
 /** Postgres channel on which processes tell each other of new events, and milliseconds between two notifications. */
 const EVENT_CHANNEL = 'countersign_events';
@@ -44,7 +44,7 @@ export function wireRecords(
   rooms: Pick<RecordNeeds, 'receipts' | 'tellEvents'> = {},
 ) {
   const { clock } = database;
-  return createRecordService({ ...rooms, notifier, clock, checked: config.nodeEnv === 'test', tracing });
+  return new RecordService({ ...rooms, notifier, clock, checked: config.nodeEnv === 'test', tracing });
 }
 
 /** Wires the readers of an api process that wait for events. */
@@ -52,7 +52,7 @@ export function wireEventWaiters(
   { database, log, registry }: Platform,
   { listenToEvents }: Pick<ReturnType<typeof wireEventNews>, 'listenToEvents'>,
 ) {
-  const waiters = createEventWaiters({
+  const waiters = new EventWaiters({
     database,
     listen: listenToEvents,
     onFailure: (error) =>
@@ -87,11 +87,11 @@ export function wirePublishing(
       waiters: EventWaiters;
     },
 ) {
-  const publishing = createPublishingService({
+  const publishing = new PublishingService({
     database,
     notifier,
     tellEvents,
-    backlog: createBacklogGauge({
+    backlog: new BacklogGauge({
       count: (tenantId, atMost) => eventStore.countUnfinished(database, tenantId, atMost),
       limit: config.backlogLimit,
     }),
@@ -100,7 +100,7 @@ export function wirePublishing(
     tracing,
     now: () => new Date(database.clock.now()),
   });
-  const feed = createFeedService({
+  const feed = new FeedService({
     deliveries,
     database,
     cursors: createFeedCursors({ masterKeys: config.masterKeys }),
@@ -110,7 +110,7 @@ export function wirePublishing(
   return {
     publishing: countPublications(publishing, { registry }),
     feed,
-    heldFeed: createHeldFeedService({ feed, waiters }),
-    contract: createEventContractService({ database }),
+    heldFeed: new HeldFeedService({ feed, waiters }),
+    contract: new EventContractService({ database }),
   };
 }

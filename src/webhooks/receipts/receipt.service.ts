@@ -9,7 +9,7 @@ import { newId } from '../../platform/database/ids.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
-import { bindUseCases } from '../../platform/use-cases.ts';
+import { Service } from '../../platform/service.ts';
 import type { RecordService } from '../intake/record.service.ts';
 import type { ReceiptName } from './receipt.store.ts';
 import * as store from './receipt.store.ts';
@@ -48,110 +48,97 @@ const COMPLETED = 'admin.agent.receipt.completed';
 export type ReceiptNeeds = {
   database: Pick<Database, 'transaction' | 'query'>;
   records: Pick<RecordService, 'write'>;
+  /** Seconds. */
   accessTokenLifetime: number;
 };
 
-/** @param needs.accessTokenLifetime seconds */
-export function createReceiptService(needs: ReceiptNeeds) {
-  return {
-    ...bindUseCases(needs, { get, list, countReceivers, describe, complete }),
-    look: (name: ReceiptName): Promise<ReceiptStanding> => look(needs, needs.database, name),
+export class ReceiptService extends Service<ReceiptNeeds> {
+  /** @throws ServiceError `not_found` for a receipt of another agent */
+  get = async (
+    { tenant, transaction }: RequestContext,
+    { agentId, id }: { agentId: string; id: string },
+  ): Promise<Receipt> => {
+    const queryable = transaction ?? this.needs.database;
+    const name = { tenantId: tenant.id, id };
+    const row = await store.read(queryable, name);
+    if (row?.agentId !== agentId)
+      throw new ServiceError('not_found', { detail: 'There is no such receipt.' });
+    return this.#toReceipt(row, await store.receivers(queryable, name));
   };
-}
 
-export type ReceiptService = ReturnType<typeof createReceiptService>;
+  /** Lists the receipts of an agent, also of a deleted one, the newest first. */
+  list = (
+    { tenant, transaction }: RequestContext,
+    agentId: string,
+    request: PageRequest,
+  ): Promise<Page<ReceiptRow>> =>
+    store.list(transaction ?? this.needs.database, { tenantId: tenant.id, agentId }, request);
 
-/** @throws ServiceError `not_found` for a receipt of another agent */
-async function get(
-  needs: ReceiptNeeds,
-  { tenant, transaction }: RequestContext,
-  { agentId, id }: { agentId: string; id: string },
-): Promise<Receipt> {
-  const queryable = transaction ?? needs.database;
-  const name = { tenantId: tenant.id, id };
-  const row = await store.read(queryable, name);
-  if (row?.agentId !== agentId) throw new ServiceError('not_found', { detail: 'There is no such receipt.' });
-  return toReceipt(needs, row, await store.receivers(queryable, name));
-}
+  /** Counts the webhooks and streams that an event of this type about the agent would go to now. */
+  countReceivers = (
+    { tenant, transaction }: RequestContext,
+    agentId: string,
+    cause: string,
+  ): Promise<number> => {
+    const news = { agentId, filters: filterCandidates(cause) };
+    return store.countReceivers(transaction ?? this.needs.database, tenant.id, news);
+  };
 
-/** Counts the webhooks and streams that an event of this type about the agent would go to now. */
-function countReceivers(
-  { database }: ReceiptNeeds,
-  { tenant, transaction }: RequestContext,
-  agentId: string,
-  cause: string,
-): Promise<number> {
-  const news = { agentId, filters: filterCandidates(cause) };
-  return store.countReceivers(transaction ?? database, tenant.id, news);
-}
+  /** Describes the receipt for the Temporal UI. @returns undefined for an unknown receipt */
+  describe = async (name: ReceiptName): Promise<{ summary: string; agentId: string } | undefined> => {
+    const row = await store.read(this.needs.database, name);
+    return row && { summary: `${row.cause} · ${row.receivers} receivers`, agentId: row.agentId };
+  };
 
-/** Lists the receipts of an agent, also of a deleted one, the newest first. */
-function list(
-  { database }: ReceiptNeeds,
-  { tenant, transaction }: RequestContext,
-  agentId: string,
-  request: PageRequest,
-): Promise<Page<ReceiptRow>> {
-  return store.list(transaction ?? database, { tenantId: tenant.id, agentId }, request);
-}
+  /** Completes a receipt whose deliveries have all ended. Emits `admin.agent.receipt.completed`, once. */
+  complete = (name: ReceiptName): Promise<ReceiptStanding> => {
+    const { database, records } = this.needs;
+    return database.transaction({}, async (unit) => {
+      const row = await store.read(unit, name, { lock: true });
+      if (row === undefined) return GONE;
+      const receipt = this.#toReceipt(row, await store.receivers(unit, name));
+      if (decideReceiptStep(row, receipt, row.now).kind === 'complete') {
+        await store.complete(unit, row.id);
+        const { acknowledged, status, lastAckMs, agentId, cause } = receipt;
+        const facts = { status, receivers: receipt.receivers.length, acknowledged, last_ack_ms: lastAckMs };
+        await records.write(unit, serviceContext({ id: row.tenantId }, newId()), {
+          audit: [
+            {
+              action: 'agent.receipt.completed',
+              outcome: status === 'acknowledged' ? 'success' : 'failure',
+              target: { type: 'agent', id: agentId },
+              data: { receipt_id: row.id, cause, ...facts },
+            },
+          ],
+          events: [{ type: COMPLETED, data: { agent_id: agentId, receipt_id: row.id, cause, ...facts } }],
+        });
+      }
+      return this.#look(unit, name);
+    });
+  };
 
-async function describe(
-  { database }: ReceiptNeeds,
-  name: ReceiptName,
-): Promise<{ summary: string; agentId: string } | undefined> {
-  const row = await store.read(database, name);
-  return row && { summary: `${row.cause} · ${row.receivers} receivers`, agentId: row.agentId };
-}
+  /** Returns how many of its receivers have acknowledged. */
+  look = (name: ReceiptName): Promise<ReceiptStanding> => this.#look(this.needs.database, name);
 
-/** Completes a receipt whose deliveries have all ended. Emits `admin.agent.receipt.completed`, once. */
-function complete(needs: ReceiptNeeds, name: ReceiptName): Promise<ReceiptStanding> {
-  const { database, records } = needs;
-  return database.transaction({}, async (unit) => {
-    const row = await store.read(unit, name, { lock: true });
+  #toReceipt = (row: ReceiptRow, receivers: readonly Receiver[]): Receipt => {
+    const summary = summarize(row, receivers);
+    const { tenantId: _tenant, ...shown } = row;
+    const tokensEndBy = new Date(row.createdAt.getTime() + this.needs.accessTokenLifetime * 1_000);
+    const text = describeReceipt(summary, receivers, tokensEndBy);
+    return { ...shown, ...summary, receivers, tokensEndBy, text };
+  };
+
+  #look = async (queryable: Queryable, name: ReceiptName): Promise<ReceiptStanding> => {
+    const row = await store.read(queryable, name);
     if (row === undefined) return GONE;
-    const receipt = toReceipt(needs, row, await store.receivers(unit, name));
-    if (decideReceiptStep(row, receipt, row.now).kind === 'complete') {
-      await store.complete(unit, row.id);
-      const { acknowledged, status, lastAckMs, agentId, cause } = receipt;
-      const facts = { status, receivers: receipt.receivers.length, acknowledged, last_ack_ms: lastAckMs };
-      await records.write(unit, serviceContext({ id: row.tenantId }, newId()), {
-        audit: [
-          {
-            action: 'agent.receipt.completed',
-            outcome: status === 'acknowledged' ? 'success' : 'failure',
-            target: { type: 'agent', id: agentId },
-            data: { receipt_id: row.id, cause, ...facts },
-          },
-        ],
-        events: [{ type: COMPLETED, data: { agent_id: agentId, receipt_id: row.id, cause, ...facts } }],
-      });
-    }
-    return look(needs, unit, name);
-  });
-}
-
-function toReceipt(
-  { accessTokenLifetime }: Pick<ReceiptNeeds, 'accessTokenLifetime'>,
-  row: ReceiptRow,
-  receivers: readonly Receiver[],
-): Receipt {
-  const summary = summarize(row, receivers);
-  const { tenantId: _tenant, ...shown } = row;
-  const tokensEndBy = new Date(row.createdAt.getTime() + accessTokenLifetime * 1_000);
-  const text = describeReceipt(summary, receivers, tokensEndBy);
-  return { ...shown, ...summary, receivers, tokensEndBy, text };
-}
-
-async function look(needs: ReceiptNeeds, queryable: Queryable, name: ReceiptName): Promise<ReceiptStanding> {
-  const row = await store.read(queryable, name);
-  if (row === undefined) return GONE;
-  const receipt = toReceipt(needs, row, await store.receivers(queryable, name));
-  return {
-    step: decideReceiptStep(row, receipt, row.now),
-    status: receipt.status,
-    receivers: receipt.receivers.length,
-    acknowledged: receipt.acknowledged,
-    text: receipt.text,
+    const receipt = this.#toReceipt(row, await store.receivers(queryable, name));
+    return {
+      step: decideReceiptStep(row, receipt, row.now),
+      status: receipt.status,
+      receivers: receipt.receivers.length,
+      acknowledged: receipt.acknowledged,
+      text: receipt.text,
+    };
   };
 }
 

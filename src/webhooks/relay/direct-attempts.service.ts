@@ -5,13 +5,14 @@
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import { createLoop } from '../../platform/process/loop.ts';
+import { Service } from '../../platform/service.ts';
 import type { ClaimAtBirth, ClaimedDelivery } from '../intake/event.store.ts';
 import type { DirectAttempts } from '../intake/publishing.service.ts';
 import type { FirstAttemptService } from './first-attempt.service.ts';
 import type { LoadedWork, Work } from './relay.store.ts';
 import * as store from './relay.store.ts';
-import { createRelayLease } from './relay-lease.service.ts';
-import { createSettlement, idsOf } from './settlement.service.ts';
+import { RelayLease } from './relay-lease.service.ts';
+import { idsOf, Settlement } from './settlement.service.ts';
 
 /** Times are in milliseconds. Counts are per process. */
 export const DIRECT_SETTINGS = {
@@ -39,110 +40,107 @@ type RunningAttempt = { readonly delivery: ClaimedDelivery; readonly attempt: Pr
 
 export type DirectAttemptNeeds = {
   database: Pick<Database, 'query'>;
-  firstAttempts: FirstAttemptService;
+  firstAttempts: Pick<FirstAttemptService, 'make'>;
+  /** Notifies the relays of rows that this process gives back. */
   notifier: { poke(): void };
+  /** Receives failures of the database and of attempts; the service continues. */
   onFailure: (error: unknown) => void;
   settings?: DirectSettings | undefined;
 };
 
-/**
- * @param options.notifier notifies the relays of rows that this process gives back
- * @param options.onFailure receives failures of the database and of attempts; the service continues
- */
-export function createDirectAttempts({
-  database,
-  firstAttempts,
-  notifier,
-  onFailure,
-  settings = DIRECT_SETTINGS,
-}: DirectAttemptNeeds): DirectAttempts & { start(): { stop(): Promise<void> } } {
-  const { lease: lasts, audit } = settings;
-  const lease = createRelayLease({ database, store, instance: newId(), role: 'api', lasts, audit });
-  const { inHand, identity } = lease;
-  const running = new Map<string, RunningAttempt>();
-  const ending = new AbortController();
-  let offered = 0;
-  let isOpen = false;
-
-  const settlement = createSettlement({
+export class DirectAttemptService extends Service<DirectAttemptNeeds> implements DirectAttempts {
+  readonly #settings = this.needs.settings ?? DIRECT_SETTINGS;
+  readonly #lease = new RelayLease({
+    database: this.needs.database,
+    store,
+    instance: newId(),
+    role: 'api',
+    lasts: this.#settings.lease,
+    audit: this.#settings.audit,
+  });
+  readonly #running = new Map<string, RunningAttempt>();
+  readonly #ending = new AbortController();
+  #offered = 0;
+  #isOpen = false;
+  readonly #settlement = new Settlement({
     write: async ({ marked, unmarked, released }) => {
       const ended = [...marked, ...unmarked];
-      if (ended.length > 0) await store.complete(database, identity(), [], ended);
-      if (released.length > 0) await store.release(database, identity(), idsOf(released));
-      for (const { id } of [...ended, ...released]) inHand.delete(id);
-      if (released.length > 0) notifier.poke();
+      if (ended.length > 0) await store.complete(this.needs.database, this.#lease.identity(), [], ended);
+      if (released.length > 0)
+        await store.release(this.needs.database, this.#lease.identity(), idsOf(released));
+      for (const { id } of [...ended, ...released]) this.#lease.inHand.delete(id);
+      if (released.length > 0) this.needs.notifier.poke();
     },
   });
+  readonly #beats = createLoop({
+    run: async () => {
+      await this.#lease.beat();
+      if ((await this.#lease.auditClaims()) > 0) this.needs.notifier.poke();
+    },
+    next: this.#settings.beat,
+    onFailure: this.needs.onFailure,
+  });
 
-  const attempt = async (work: Work): Promise<void> => {
+  /** Offers to claim rows at their insert. @returns undefined while this process has no room */
+  offer = () => {
+    const room = Math.min(this.#settings.batch, this.#settings.room - this.#running.size - this.#offered);
+    if (!this.#isOpen || room <= 0 || !this.#lease.isAlive()) return undefined;
+    this.#offered += room;
+    const { perEndpoint, slowMs, quietFor } = this.#settings;
+    return {
+      ...this.#lease.identity(),
+      room,
+      perEndpoint,
+      slowMs,
+      quietFor,
+      full: fullEndpoints(this.#running.values(), this.#settings),
+    };
+  };
+
+  /** Begins the attempts of the rows that the offer has claimed. */
+  begin = ({ room }: ClaimAtBirth, deliveries: readonly ClaimedDelivery[]) => {
+    this.#offered -= room;
+    for (const delivery of deliveries) this.#take(delivery);
+  };
+
+  /**
+   * Begins to claim rows, once the database answers.
+   * @returns `stop`, which waits for attempts under way, at most for the grace, and gives the other claims back
+   */
+  start = () => {
+    this.#isOpen = true;
+    const beating = this.#beats.start();
+    return {
+      stop: async () => {
+        this.#isOpen = false;
+        const grace = setTimeout(() => this.#ending.abort(), this.#settings.grace);
+        await Promise.all([...this.#running.values()].map((run) => run.attempt));
+        clearTimeout(grace);
+        await beating.stop();
+        await this.#settlement.drain();
+        await this.#lease.leave().catch(this.needs.onFailure);
+      },
+    };
+  };
+
+  #attempt = async (work: Work): Promise<void> => {
     try {
-      if (!lease.isAlive()) return settlement.release(work);
-      const first = await firstAttempts.make(work, ending.signal);
-      if (first.kind !== 'done') settlement.release(work);
-      else if (first.removed) inHand.delete(work.id);
-      else settlement.done(work, false);
+      if (!this.#lease.isAlive()) return this.#settlement.release(work);
+      const first = await this.needs.firstAttempts.make(work, this.#ending.signal);
+      if (first.kind !== 'done') this.#settlement.release(work);
+      else if (first.removed) this.#lease.inHand.delete(work.id);
+      else this.#settlement.done(work, false);
     } catch (error) {
-      settlement.release(work);
-      if (!ending.signal.aborted) onFailure(error);
+      this.#settlement.release(work);
+      if (!this.#ending.signal.aborted) this.needs.onFailure(error);
     }
   };
 
-  const take = (delivery: ClaimedDelivery): void => {
+  #take = (delivery: ClaimedDelivery): void => {
     const work = workOf(delivery);
-    inHand.add(work.id);
-    const made = attempt(work).finally(() => running.delete(work.id));
-    running.set(work.id, { delivery, attempt: made });
-  };
-
-  const beats = createLoop({
-    run: async () => {
-      await lease.beat();
-      if ((await lease.auditClaims()) > 0) notifier.poke();
-    },
-    next: settings.beat,
-    onFailure,
-  });
-
-  return {
-    offer: () => {
-      const room = Math.min(settings.batch, settings.room - running.size - offered);
-      if (!isOpen || room <= 0 || !lease.isAlive()) return undefined;
-      offered += room;
-      const { perEndpoint, slowMs, quietFor } = settings;
-      return {
-        ...identity(),
-        room,
-        perEndpoint,
-        slowMs,
-        quietFor,
-        full: fullEndpoints(running.values(), settings),
-      };
-    },
-
-    begin: ({ room }: ClaimAtBirth, deliveries: readonly ClaimedDelivery[]) => {
-      offered -= room;
-      for (const delivery of deliveries) take(delivery);
-    },
-
-    /**
-     * Begins to claim rows, once the database answers.
-     * @returns `stop`, which waits for attempts under way, at most for the grace, and gives the other claims back
-     */
-    start: () => {
-      isOpen = true;
-      const beating = beats.start();
-      return {
-        stop: async () => {
-          isOpen = false;
-          const grace = setTimeout(() => ending.abort(), settings.grace);
-          await Promise.all([...running.values()].map((run) => run.attempt));
-          clearTimeout(grace);
-          await beating.stop();
-          await settlement.drain();
-          await lease.leave().catch(onFailure);
-        },
-      };
-    },
+    this.#lease.inHand.add(work.id);
+    const made = this.#attempt(work).finally(() => this.#running.delete(work.id));
+    this.#running.set(work.id, { delivery, attempt: made });
   };
 }
 

@@ -1,7 +1,9 @@
 // Makes an attempt without a workflow: the first one of a delivery, or an early retry of a crowd. When the delivery is
 // unfinished after it, a workflow continues it: that of its endpoint, or one of the delivery.
 // docs/decisions/0040-one-engine.md, docs/decisions/0043-crowds.md
+
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Service } from '../../platform/service.ts';
 import { NO_TRACING, type Tracing } from '../../platform/tracing/tracing.ts';
 import type { AttemptService } from '../deliveries/attempt.service.ts';
 import type { LastAttempt, Wait } from '../deliveries/attempt.ts';
@@ -23,52 +25,51 @@ export type FirstAttempt =
 const LEAST_PAUSE = 100;
 const LONGEST_PAUSE = 5_000;
 
-export function createFirstAttemptService({
-  attempts,
-  attemptRecords,
-  tracing = NO_TRACING,
-}: {
+export class FirstAttemptService extends Service<{
   attempts: Pick<AttemptService, 'send'>;
   attemptRecords: Pick<AttemptRecordService, 'record'>;
   tracing?: Pick<Tracing, 'current' | 'span'> | undefined;
-}) {
-  const recordUntilDone = async (
-    report: Parameters<typeof attemptRecords.record>[0],
+}> {
+  readonly #tracing = this.needs.tracing ?? NO_TRACING;
+
+  /**
+   * Makes the attempt, unless it was already made.
+   * @param signal ends the attempt when its process must stop; the delivery's attempt may then be repeated
+   * @throws when the database cannot be read, so that no POST was made, or after the signal
+   */
+  make = async (work: Work, signal?: AbortSignal): Promise<FirstAttempt> => {
+    const { deliveryId, generation, attemptCount, epoch: grant } = work;
+    const request = { deliveryId, generation, n: attemptCount + 1, grant };
+    const sent = await traceDelivery(
+      this.#tracing,
+      work,
+      attemptCount === 0 ? 'first attempt' : 'early retry',
+      () =>
+        this.needs.attempts.send(request, {
+          workflow: false,
+          loaded: isLoaded(work) ? work : undefined,
+          signal,
+        }),
+    );
+    const unrecorded = sent.kind === 'unrecorded';
+    const settled = unrecorded ? await this.#recordUntilDone(sent.report, signal) : sent;
+    const { step, last, crowded = false, removed = false } = settled;
+    const slow = unrecorded ? isSlow(sent.report.durationMs) : sent.slow === true;
+    if (step.kind === 'ended' || crowded) return { kind: 'done', removed };
+    if (step.kind === 'held' || last === undefined) return { kind: 'release' };
+    return { kind: 'continue', last, waiting: step, slow };
+  };
+
+  #recordUntilDone = async (
+    report: Parameters<typeof this.needs.attemptRecords.record>[0],
     signal: AbortSignal | undefined,
   ) => {
     for (let pause = LEAST_PAUSE; ; pause = Math.min(pause * 2, LONGEST_PAUSE)) {
       try {
-        return await attemptRecords.record(report, { workflow: false });
+        return await this.needs.attemptRecords.record(report, { workflow: false });
       } catch {
         await sleep(pause, undefined, { signal });
       }
     }
   };
-
-  return {
-    /**
-     * Makes the attempt, unless it was already made.
-     * @param signal ends the attempt when its process must stop; the delivery's attempt may then be repeated
-     * @throws when the database cannot be read, so that no POST was made, or after the signal
-     */
-    make: async (work: Work, signal?: AbortSignal): Promise<FirstAttempt> => {
-      const { deliveryId, generation, attemptCount, epoch: grant } = work;
-      const request = { deliveryId, generation, n: attemptCount + 1, grant };
-      const sent = await traceDelivery(
-        tracing,
-        work,
-        attemptCount === 0 ? 'first attempt' : 'early retry',
-        () => attempts.send(request, { workflow: false, loaded: isLoaded(work) ? work : undefined, signal }),
-      );
-      const unrecorded = sent.kind === 'unrecorded';
-      const settled = unrecorded ? await recordUntilDone(sent.report, signal) : sent;
-      const { step, last, crowded = false, removed = false } = settled;
-      const slow = unrecorded ? isSlow(sent.report.durationMs) : sent.slow === true;
-      if (step.kind === 'ended' || crowded) return { kind: 'done', removed };
-      if (step.kind === 'held' || last === undefined) return { kind: 'release' };
-      return { kind: 'continue', last, waiting: step, slow };
-    },
-  };
 }
-
-export type FirstAttemptService = ReturnType<typeof createFirstAttemptService>;

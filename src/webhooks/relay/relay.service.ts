@@ -6,6 +6,7 @@ import { NIL } from 'uuid';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import { createLoop } from '../../platform/process/loop.ts';
+import { Service } from '../../platform/service.ts';
 import type { Tracing } from '../../platform/tracing/tracing.ts';
 import type { AttemptMonitor } from '../deliveries/attempt-monitor.service.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
@@ -14,11 +15,11 @@ import { createEndpointSpeeds, speedOf } from '../endpoints/endpoint-speed.ts';
 import { allocate, type ReadyEndpoint, type Share, START_OF_ROTATION, tokenWait } from './allocation.ts';
 import type { DeliveryStarter } from './delivery-workflow.client.ts';
 import type { FirstAttemptService } from './first-attempt.service.ts';
-import { createHandOver } from './hand-over.service.ts';
+import { HandOver } from './hand-over.service.ts';
 import type { Work } from './relay.store.ts';
 import * as relayStore from './relay.store.ts';
-import { createRelayLease } from './relay-lease.service.ts';
-import { createSettlement, idsOf } from './settlement.service.ts';
+import { RelayLease } from './relay-lease.service.ts';
+import { idsOf, Settlement } from './settlement.service.ts';
 import type { Speed } from './slot-room.ts';
 import { createSlots, type SlotLimits } from './slots.ts';
 
@@ -59,104 +60,164 @@ const FIRST_ENDPOINT: { readonly tenantId: string; readonly endpoint: string } =
   endpoint: NIL,
 };
 
-/**
- * Makes the relay of a worker process.
- * @param options.firstAttempts makes first attempts in the relay
- * @param options.listen opens the listener for new work, and returns `close`
- * @param options.onFailure receives failures of Temporal or the database; the relay continues
- */
-export function createRelayService({
-  database,
-  store = relayStore,
-  starter,
-  monitor,
-  occupancy,
-  endpoints,
-  firstAttempts,
-  listen,
-  onFailure,
-  tracing,
-  settings = RELAY_SETTINGS,
-}: {
+/** Makes the relay of a worker process. */
+export class RelayService extends Service<{
   database: Pick<Database, 'query'>;
   store?: typeof relayStore | undefined;
   starter: Pick<DeliveryStarter, 'start' | 'signal'>;
   monitor: Pick<AttemptMonitor, 'listen'>;
   occupancy?: EndpointOccupancy | undefined;
   endpoints: Pick<EndpointService, 'saveSpeeds'>;
-  firstAttempts: FirstAttemptService;
+  /** Makes first attempts in the relay. */
+  firstAttempts: Pick<FirstAttemptService, 'make'>;
+  /** Opens the listener for new work, and returns `close`. */
   listen: (onWork: () => void) => { close(): Promise<void> };
+  /** Receives failures of Temporal or the database; the relay continues. */
   onFailure: (error: unknown) => void;
   tracing?: Pick<Tracing, 'current' | 'span'> | undefined;
   settings?: RelaySettings | undefined;
-}) {
-  const slots = createSlots(settings.slots, occupancy);
-  const speeds = createEndpointSpeeds();
-  const { lease: lasts, audit } = settings;
-  const lease = createRelayLease({ database, store, instance: newId(), role: 'worker', lasts, audit });
-  const { inHand, identity } = lease;
-  const settlement = createSettlement({
+}> {
+  readonly #store = this.needs.store ?? relayStore;
+  readonly #settings = this.needs.settings ?? RELAY_SETTINGS;
+  readonly #slots = createSlots(this.#settings.slots, this.needs.occupancy);
+  readonly #speeds = createEndpointSpeeds();
+  readonly #lease = new RelayLease({
+    database: this.needs.database,
+    store: this.#store,
+    instance: newId(),
+    role: 'worker',
+    lasts: this.#settings.lease,
+    audit: this.#settings.audit,
+  });
+  readonly #settlement = new Settlement({
     write: async ({ marked, unmarked, unused, released }) => {
-      if (marked.length + unmarked.length > 0) await store.complete(database, identity(), marked, unmarked);
-      for (const { id } of [...marked, ...unmarked, ...released]) inHand.delete(id);
+      if (marked.length + unmarked.length > 0)
+        await this.#store.complete(this.needs.database, this.#lease.identity(), marked, unmarked);
+      for (const { id } of [...marked, ...unmarked, ...released]) this.#lease.inHand.delete(id);
       // From here on this relay may claim the released rows again.
-      if (released.length > 0) await store.release(database, identity(), idsOf(released));
-      await store.refund(database, [...unused, ...released]);
+      if (released.length > 0)
+        await this.#store.release(this.needs.database, this.#lease.identity(), idsOf(released));
+      await this.#store.refund(this.needs.database, [...unused, ...released]);
     },
   });
-  const handOver = createHandOver({
-    database,
-    starter,
-    slots,
-    settlement: { ...settlement, removed: ({ id }) => void inHand.delete(id) },
-    firstAttempts,
-    isAlive: lease.isAlive,
-    onFailure,
-    tracing,
+  readonly #handOver = new HandOver({
+    database: this.needs.database,
+    starter: this.needs.starter,
+    slots: this.#slots,
+    settlement: { ...this.#settlement, removed: ({ id }) => void this.#lease.inHand.delete(id) },
+    firstAttempts: this.needs.firstAttempts,
+    isAlive: this.#lease.isAlive,
+    onFailure: this.needs.onFailure,
+    tracing: this.needs.tracing,
   });
-  let rotation = START_OF_ROTATION;
-  let after = FIRST_ENDPOINT;
+  #rotation = START_OF_ROTATION;
+  #after = FIRST_ENDPOINT;
   // True when the latest claim did not reach the last endpoint with work. The next claim then follows without a wait.
-  let endpointsLeft = false;
-  let lastWork = Number.NEGATIVE_INFINITY;
+  #endpointsLeft = false;
+  #lastWork = Number.NEGATIVE_INFINITY;
   // Endpoints have more work than the latest claim has taken.
-  let workLeft = false;
+  #workLeft = false;
   // Milliseconds until an endpoint with work and a rate may begin another attempt, of the endpoints read in this round.
-  let nextToken = Number.POSITIVE_INFINITY;
+  #nextToken = Number.POSITIVE_INFINITY;
+  readonly #claims = createLoop({
+    run: () => this.#claim(),
+    next: (ms = 0) => ms,
+    onFailure: this.needs.onFailure,
+  });
+  readonly #commands = createLoop({
+    run: () => this.#claimCommands(),
+    next: (ms = this.#settings.poll) => ms,
+    onFailure: this.needs.onFailure,
+  });
+  readonly #beats = createLoop({
+    run: () => this.#beat(),
+    next: this.#settings.beat,
+    onFailure: this.needs.onFailure,
+  });
+  readonly #progress = createLoop({
+    run: () => this.#watchProgress(),
+    next: this.#settings.progress,
+    onFailure: this.needs.onFailure,
+  });
+
+  /** Claims work now, without the wait for the next round. */
+  poke = (): void => {
+    this.#claims.wake();
+    this.#commands.wake();
+  };
+
+  /**
+   * Starts the relay; it claims nothing until the database answers.
+   * @returns `stop`, which gives back the claims that are not handed over and resolves when no work is under way
+   */
+  start = async (): Promise<{ stop(): Promise<void> }> => {
+    await this.#lease.beat().catch(this.needs.onFailure);
+    const stopListening = this.needs.monitor.listen({
+      begun: (deliveryId) => this.#slots.begin(deliveryId, performance.now()),
+      ended: ({ deliveryId, subscriptionId, durationMs }) => {
+        if (subscriptionId !== undefined && durationMs !== undefined)
+          this.#speeds.note(subscriptionId, durationMs);
+        if (this.#slots.remove(deliveryId) && this.#workLeft) this.#claims.wake();
+      },
+    });
+    const listener = this.needs.listen(this.poke);
+    const loops = [this.#claims, this.#commands, this.#beats, this.#progress].map((loop) => loop.start());
+    return {
+      stop: async () => {
+        await Promise.all(loops.map((loop) => loop.stop()));
+        await this.#handOver.stop();
+        stopListening();
+        await listener.close();
+        // Results that cannot be written are lost. Other relays then take over these claims.
+        await this.#settlement.drain();
+        await this.#lease.leave().catch(this.needs.onFailure);
+      },
+    };
+  };
 
   /** Reads one page of endpoints with work. After the last page it starts again with the first. */
-  const readEndpoints = async (): Promise<ReadyEndpoint[]> => {
-    const page = await store.readyEndpoints(database, { after, limit: settings.endpoints });
+  #readEndpoints = async (): Promise<ReadyEndpoint[]> => {
+    const page = await this.#store.readyEndpoints(this.needs.database, {
+      after: this.#after,
+      limit: this.#settings.endpoints,
+    });
     const last = page.at(-1);
-    const more = page.length >= settings.endpoints && last !== undefined;
-    after = more ? { tenantId: last.tenantId, endpoint: last.endpoint } : FIRST_ENDPOINT;
-    endpointsLeft = more;
+    const more = page.length >= this.#settings.endpoints && last !== undefined;
+    this.#after = more ? { tenantId: last.tenantId, endpoint: last.endpoint } : FIRST_ENDPOINT;
+    this.#endpointsLeft = more;
     return page.filter((endpoint) => endpoint.open);
   };
 
-  const claimWork = async (kinds: 'all' | 'first'): Promise<number> => {
-    workLeft = slots.isFull();
-    if (workLeft) return 0;
-    if (after === FIRST_ENDPOINT) nextToken = Number.POSITIVE_INFINITY;
-    const open = await readEndpoints();
-    nextToken = Math.min(nextToken, ...open.map(tokenWait));
-    const ready = open.map((row) => ({ ...row, speed: speedOf(row, speeds.p90(row.endpoint)) }));
-    const rooms = slots.rooms(ready, performance.now());
-    const given = allocate({ ...rooms, quantum: settings.quantum, rotation, draw: Math.random() });
-    rotation = given.rotation;
-    workLeft = given.shares.length < open.length;
+  #claimWork = async (kinds: 'all' | 'first'): Promise<number> => {
+    this.#workLeft = this.#slots.isFull();
+    if (this.#workLeft) return 0;
+    if (this.#after === FIRST_ENDPOINT) this.#nextToken = Number.POSITIVE_INFINITY;
+    const open = await this.#readEndpoints();
+    this.#nextToken = Math.min(this.#nextToken, ...open.map(tokenWait));
+    const ready = open.map((row) => ({ ...row, speed: speedOf(row, this.#speeds.p90(row.endpoint)) }));
+    const rooms = this.#slots.rooms(ready, performance.now());
+    const given = allocate({
+      ...rooms,
+      quantum: this.#settings.quantum,
+      rotation: this.#rotation,
+      draw: Math.random(),
+    });
+    this.#rotation = given.rotation;
+    this.#workLeft = given.shares.length < open.length;
     if (given.shares.length === 0) return 0;
-    const work = await store.claim(database, identity(), given.shares, { kinds });
+    const work = await this.#store.claim(this.needs.database, this.#lease.identity(), given.shares, {
+      kinds,
+    });
     const measured = new Map(given.shares.map(({ endpoint, speed }) => [endpoint, speed]));
-    for (const row of work) take(row, measured.get(row.endpoint) ?? 'unproven');
+    for (const row of work) this.#take(row, measured.get(row.endpoint) ?? 'unproven');
     const isLimited = ({ permits, tokens }: Share) => permits !== null || tokens !== null;
     // A limited endpoint whose row another attempt has locked gives nothing, and may have more when that attempt ends.
-    workLeft ||= isAnyUsedUp(given.shares, work) || given.shares.some(isLimited);
+    this.#workLeft ||= isAnyUsedUp(given.shares, work) || given.shares.some(isLimited);
     return work.length;
   };
 
-  const take = (work: Work, speed: Speed): void => {
-    slots.add({
+  #take = (work: Work, speed: Speed): void => {
+    this.#slots.add({
       deliveryId: work.deliveryId,
       tenantId: work.tenantId,
       endpoint: work.endpoint,
@@ -165,108 +226,72 @@ export function createRelayService({
       since: performance.now(),
       placed: work.kind !== 'wake',
     });
-    inHand.add(work.id);
-    handOver.begin(work, speed === 'slow');
+    this.#lease.inHand.add(work.id);
+    this.#handOver.begin(work, speed === 'slow');
   };
 
   /** Claims commands. @returns milliseconds until the next search; 0 while there may be more */
-  const claimCommands = async (): Promise<number> => {
-    if (handOver.takes() !== 'all') return settings.poll;
-    if (handOver.pending() > settings.slots.total.fast + settings.commands) return settings.poll;
-    const commands = await store.claimCommands(database, identity(), settings.commands);
+  #claimCommands = async (): Promise<number> => {
+    if (this.#handOver.takes() !== 'all') return this.#settings.poll;
+    if (this.#handOver.pending() > this.#settings.slots.total.fast + this.#settings.commands)
+      return this.#settings.poll;
+    const commands = await this.#store.claimCommands(
+      this.needs.database,
+      this.#lease.identity(),
+      this.#settings.commands,
+    );
     for (const command of commands) {
-      inHand.add(command.id);
-      handOver.begin(command, false);
+      this.#lease.inHand.add(command.id);
+      this.#handOver.begin(command, false);
     }
-    if (commands.length === settings.commands) return 0;
+    if (commands.length === this.#settings.commands) return 0;
     // Included in the run, so that new work does not shorten it: most new work is no command.
-    await sleep(settings.commandGap);
-    return settings.idlePoll;
+    await sleep(this.#settings.commandGap);
+    return this.#settings.idlePoll;
   };
 
   /** Claims once. @returns milliseconds until the next claim; 0 when there may be more work */
-  const claim = async (): Promise<number> => {
+  #claim = async (): Promise<number> => {
     const begun = performance.now();
     let claimed = 0;
-    endpointsLeft = false;
+    this.#endpointsLeft = false;
     try {
-      const takes = handOver.takes();
-      if (takes !== 'none') claimed = await claimWork(takes);
+      const takes = this.#handOver.takes();
+      if (takes !== 'none') claimed = await this.#claimWork(takes);
     } catch (error) {
-      onFailure(error);
+      this.needs.onFailure(error);
       // This wait is part of the run, so that a notification of new work does not shorten it.
-      await sleep(settings.poll);
+      await sleep(this.#settings.poll);
     }
     const now = performance.now();
-    if (claimed > 0) lastWork = now;
-    await sleep(Math.max(0, begun + settings.gap - now));
-    if ((claimed > 0 && workLeft) || endpointsLeft) return 0;
-    const poll = now - lastWork < 5_000 ? settings.poll : settings.idlePoll;
-    return Math.min(poll, Math.max(settings.leastWait, nextToken));
+    if (claimed > 0) this.#lastWork = now;
+    await sleep(Math.max(0, begun + this.#settings.gap - now));
+    if ((claimed > 0 && this.#workLeft) || this.#endpointsLeft) return 0;
+    const poll = now - this.#lastWork < 5_000 ? this.#settings.poll : this.#settings.idlePoll;
+    return Math.min(poll, Math.max(this.#settings.leastWait, this.#nextToken));
   };
 
   /** Writes the beat, frees the claims of dead relays, and stores the changed speeds of endpoints. */
-  const beat = async (): Promise<void> => {
-    await lease.beat();
-    if ((await store.takeOver(database)) > 0) poke();
-    const changed = speeds.changed();
-    if (changed.length > 0) await endpoints.saveSpeeds(database, changed);
-    if ((await lease.auditClaims()) > 0) poke();
+  #beat = async (): Promise<void> => {
+    await this.#lease.beat();
+    if ((await this.#store.takeOver(this.needs.database)) > 0) this.poke();
+    const changed = this.#speeds.changed();
+    if (changed.length > 0) await this.needs.endpoints.saveSpeeds(this.needs.database, changed);
+    if ((await this.#lease.auditClaims()) > 0) this.poke();
   };
 
   /** Frees slots of attempts that another process made, or that no process made. */
-  const watchProgress = async (): Promise<void> => {
+  #watchProgress = async (): Promise<void> => {
     const now = performance.now();
-    const silent = slots.olderThan(now - settings.progress);
+    const silent = this.#slots.olderThan(now - this.#settings.progress);
     try {
-      const over = silent.length === 0 ? [] : await store.attempted(database, silent);
-      for (const deliveryId of over) slots.remove(deliveryId);
-      if (over.length > 0) poke();
+      const over = silent.length === 0 ? [] : await this.#store.attempted(this.needs.database, silent);
+      for (const deliveryId of over) this.#slots.remove(deliveryId);
+      if (over.length > 0) this.poke();
     } finally {
-      for (const flight of slots.olderThan(now - settings.slotLifetime)) slots.remove(flight.deliveryId);
+      for (const flight of this.#slots.olderThan(now - this.#settings.slotLifetime))
+        this.#slots.remove(flight.deliveryId);
     }
-  };
-
-  const claims = createLoop({ run: claim, next: (ms = 0) => ms, onFailure });
-  const commands = createLoop({ run: claimCommands, next: (ms = settings.poll) => ms, onFailure });
-  const beats = createLoop({ run: beat, next: settings.beat, onFailure });
-  const progress = createLoop({ run: watchProgress, next: settings.progress, onFailure });
-  const poke = (): void => {
-    claims.wake();
-    commands.wake();
-  };
-
-  return {
-    poke,
-
-    /**
-     * Starts the relay; it claims nothing until the database answers.
-     * @returns `stop`, which gives back the claims that are not handed over and resolves when no work is under way
-     */
-    start: async (): Promise<{ stop(): Promise<void> }> => {
-      await lease.beat().catch(onFailure);
-      const stopListening = monitor.listen({
-        begun: (deliveryId) => slots.begin(deliveryId, performance.now()),
-        ended: ({ deliveryId, subscriptionId, durationMs }) => {
-          if (subscriptionId !== undefined && durationMs !== undefined)
-            speeds.note(subscriptionId, durationMs);
-          if (slots.remove(deliveryId) && workLeft) claims.wake();
-        },
-      });
-      const listener = listen(poke);
-      const loops = [claims, commands, beats, progress].map((loop) => loop.start());
-      return {
-        stop: async () => {
-          await Promise.all(loops.map((loop) => loop.stop()));
-          await handOver.stop();
-          stopListening();
-          await listener.close();
-          // Results that cannot be written are lost. Other relays then take over these claims.
-          await settlement.drain();
-          await lease.leave().catch(onFailure);
-        },
-      };
-    },
   };
 }
 

@@ -1,5 +1,6 @@
 // Collects the results of claimed rows and writes them in batches. A batch whose write fails is kept and written again,
 // because no other relay takes over the claims of a living relay.
+import { Service } from '../../platform/service.ts';
 import type { Work } from './relay.store.ts';
 
 /**
@@ -11,76 +12,75 @@ export type SettledBatch = { marked: Work[]; unmarked: Work[]; unused: Work[]; r
 /** The wait before a batch whose write has failed is written again, in milliseconds. */
 const RETRY_MS = 1_000;
 
-/**
- * @param options.write writes one batch
- * @param options.delayMs how long rows are collected; most attempts are recorded in that time and then need no mark
- */
-export function createSettlement({
-  write,
-  delayMs = 50,
-}: {
+export class Settlement extends Service<{
+  /** Writes one batch. */
   write: (batch: SettledBatch) => Promise<void>;
+  /** How long rows are collected; most attempts are recorded in that time and then need no mark. */
   delayMs?: number;
-}) {
-  let batch = emptyBatch();
-  let timer: NodeJS.Timeout | undefined;
-  let writing: Promise<void> = Promise.resolve();
+}> {
+  readonly #delayMs = this.needs.delayMs ?? 50;
+  #batch = emptyBatch();
+  #timer: NodeJS.Timeout | undefined;
+  #writing: Promise<void> = Promise.resolve();
 
-  const size = () => batch.marked.length + batch.unmarked.length + batch.released.length;
+  /** Settles a row whose work is done. @param mark notes the start of its workflow */
+  done = (work: Work, mark: boolean): void => {
+    (mark ? this.#batch.marked : this.#batch.unmarked).push(work);
+    this.#schedule(this.#delayMs);
+  };
 
-  const flush = (): Promise<boolean> => {
-    const taken = batch;
-    batch = emptyBatch();
-    const result = writing
-      .then(() => write(taken))
+  /** Settles a row that began no attempt: its delivery has ended, its workflow is gone, or begins with a wait. */
+  unused = (work: Work, mark: boolean): void => {
+    (mark ? this.#batch.marked : this.#batch.unmarked).push(work);
+    this.#batch.unused.push(work);
+    this.#schedule(this.#delayMs);
+  };
+
+  /** Gives a row back, for any relay to claim. */
+  release = (work: Work): void => {
+    this.#batch.released.push(work);
+    this.#schedule(this.#delayMs);
+  };
+
+  /** Writes the remaining rows. @returns false when the last write failed */
+  drain = async (): Promise<boolean> => {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    await this.#writing;
+    const written = this.#size() === 0 || (await this.#flush());
+    clearTimeout(this.#timer);
+    return written;
+  };
+
+  #size = () => this.#batch.marked.length + this.#batch.unmarked.length + this.#batch.released.length;
+
+  #flush = (): Promise<boolean> => {
+    const taken = this.#batch;
+    this.#batch = emptyBatch();
+    const result = this.#writing
+      .then(() => this.needs.write(taken))
       .then(
         () => true,
         () => {
-          batch = {
-            marked: [...taken.marked, ...batch.marked],
-            unmarked: [...taken.unmarked, ...batch.unmarked],
-            unused: [...taken.unused, ...batch.unused],
-            released: [...taken.released, ...batch.released],
+          this.#batch = {
+            marked: [...taken.marked, ...this.#batch.marked],
+            unmarked: [...taken.unmarked, ...this.#batch.unmarked],
+            unused: [...taken.unused, ...this.#batch.unused],
+            released: [...taken.released, ...this.#batch.released],
           };
-          schedule(RETRY_MS);
+          this.#schedule(RETRY_MS);
           return false;
         },
       );
-    writing = result.then(() => undefined);
+    this.#writing = result.then(() => undefined);
     return result;
   };
 
-  const schedule = (after: number) => {
-    timer ??= setTimeout(() => {
-      timer = undefined;
-      void flush();
+  #schedule = (after: number) => {
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      void this.#flush();
     }, after);
-  };
-
-  return {
-    done: (work: Work, mark: boolean): void => {
-      (mark ? batch.marked : batch.unmarked).push(work);
-      schedule(delayMs);
-    },
-    /** Settles a row that began no attempt: its delivery has ended, its workflow is gone, or begins with a wait. */
-    unused: (work: Work, mark: boolean): void => {
-      (mark ? batch.marked : batch.unmarked).push(work);
-      batch.unused.push(work);
-      schedule(delayMs);
-    },
-    release: (work: Work): void => {
-      batch.released.push(work);
-      schedule(delayMs);
-    },
-    /** Writes the remaining rows. @returns false when the last write failed */
-    drain: async (): Promise<boolean> => {
-      clearTimeout(timer);
-      timer = undefined;
-      await writing;
-      const written = size() === 0 || (await flush());
-      clearTimeout(timer);
-      return written;
-    },
   };
 }
 

@@ -5,8 +5,8 @@ import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import { ensurePartitions } from '../../platform/database/partitions.ts';
 import { createLoop, type RunningLoop } from '../../platform/process/loop.ts';
+import { Service } from '../../platform/service.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
-import { bindUseCases } from '../../platform/use-cases.ts';
 import type { DeliveryStarter } from './delivery-workflow.client.ts';
 import * as relays from './relay.store.ts';
 import type { OverdueDelivery } from './sweep.store.ts';
@@ -36,91 +36,95 @@ export type SweepNeeds = {
   database: Pick<Database, 'query' | 'pool' | 'transaction'>;
   commands: Pick<WorkflowCommandService, 'add'>;
   starter: Pick<DeliveryStarter, 'stateOf' | 'signal'>;
+  /** Receives the report of a sweep that changed something. */
   onSwept?: ((report: SweepReport) => void) | undefined;
   onFailure: (error: unknown) => void;
+  /** Milliseconds after which a started delivery or a crowd is overdue. */
   late?: number | undefined;
 };
 
-/**
- * @param options.late milliseconds after which a started delivery or a crowd is overdue
- * @param options.onSwept receives the report of a sweep that changed something
- */
-export function createSweepService(needs: SweepNeeds) {
-  const tools = prepareSweep(needs);
-  return bindUseCases(tools, { run: runOnce, start });
-}
+export class SweepService extends Service<SweepNeeds> {
+  readonly #late = this.needs.late ?? 120_000;
 
-export type SweepService = ReturnType<typeof createSweepService>;
+  /**
+   * Sweeps once.
+   * @returns undefined when another process is sweeping
+   * @throws when the database or Temporal does not answer; the repairs made before that are kept
+   */
+  run = (): Promise<SweepReport | undefined> => store.exclusively(this.needs.database, () => this.#sweep());
 
-type SweepTools = ReturnType<typeof prepareSweep>;
+  /** Begins to sweep each minute. */
+  start = (): RunningLoop => {
+    // The random part spreads the sweeps of processes that started together.
+    const next = () => INTERVAL * (0.9 + 0.2 * Math.random());
+    return createLoop({
+      run: () => this.#sweepAndReport(),
+      first: next(),
+      next,
+      onFailure: this.needs.onFailure,
+    }).start();
+  };
 
-function prepareSweep({ late = 120_000, ...needs }: SweepNeeds) {
-  return { ...needs, late };
-}
+  /** Enqueues a new workflow when the delivery's workflow is gone, or signals a workflow that waits past its time. */
+  #moveOn = async ({ id, generation }: OverdueDelivery): Promise<'restarted' | 'told' | undefined> => {
+    const delivery = { deliveryId: id, generation };
+    const state = await this.needs.starter.stateOf(delivery);
+    if (state === 'busy') return undefined;
+    if (state === 'waiting' && (await this.needs.starter.signal(delivery, 'retryNow'))) return 'told';
+    const again = await relays.restart(this.needs.database, { ...delivery, outboxId: newId() });
+    return again ? 'restarted' : undefined;
+  };
 
-/**
- * Sweeps once.
- * @returns undefined when another process is sweeping
- * @throws when the database or Temporal does not answer; the repairs made before that are kept
- */
-function runOnce(needs: SweepTools): Promise<SweepReport | undefined> {
-  return store.exclusively(needs.database, () => sweep(needs));
-}
-
-function start(needs: SweepTools): RunningLoop {
-  // The random part spreads the sweeps of processes that started together.
-  const next = () => INTERVAL * (0.9 + 0.2 * Math.random());
-  return createLoop({
-    run: () => sweepAndReport(needs),
-    first: next(),
-    next,
-    onFailure: needs.onFailure,
-  }).start();
-}
-
-/** Enqueues a new workflow when the delivery's workflow is gone, or signals a workflow that waits past its time. */
-async function moveOn(
-  { starter, database }: SweepTools,
-  { id, generation }: OverdueDelivery,
-): Promise<'restarted' | 'told' | undefined> {
-  const delivery = { deliveryId: id, generation };
-  const state = await starter.stateOf(delivery);
-  if (state === 'busy') return undefined;
-  if (state === 'waiting' && (await starter.signal(delivery, 'retryNow'))) return 'told';
-  const again = await relays.restart(database, { ...delivery, outboxId: newId() });
-  return again ? 'restarted' : undefined;
-}
-
-async function moveOverdue(needs: SweepTools): Promise<{ restarted: number; told: number }> {
-  const moved = { restarted: 0, told: 0 };
-  let after: OverdueDelivery | undefined;
-  for (;;) {
-    const page = await store.overdue(needs.database, { lateMs: needs.late, after, limit: CHUNK });
-    for (let start = 0; start < page.length; start += ASKED_AT_ONCE) {
-      const group = page.slice(start, start + ASKED_AT_ONCE);
-      for (const how of await Promise.all(group.map((input) => moveOn(needs, input))))
-        if (how !== undefined) moved[how] += 1;
+  #moveOverdue = async (): Promise<{ restarted: number; told: number }> => {
+    const moved = { restarted: 0, told: 0 };
+    let after: OverdueDelivery | undefined;
+    for (;;) {
+      const page = await store.overdue(this.needs.database, { lateMs: this.#late, after, limit: CHUNK });
+      for (let start = 0; start < page.length; start += ASKED_AT_ONCE) {
+        const group = page.slice(start, start + ASKED_AT_ONCE);
+        for (const how of await Promise.all(group.map((input) => this.#moveOn(input))))
+          if (how !== undefined) moved[how] += 1;
+      }
+      after = page.at(-1);
+      if (page.length < CHUNK) return moved;
     }
-    after = page.at(-1);
-    if (page.length < CHUNK) return moved;
-  }
-}
+  };
 
-/** Calls the workflows of endpoints that have lost the signal of their crowd. @returns how many */
-async function callCrowds({ database, commands, late }: SweepTools): Promise<number> {
-  const endpoints = await store.overdueCrowds(database, late);
-  if (endpoints.length === 0) return 0;
-  await database.transaction({}, (unit) =>
-    commands.add(
-      unit,
-      endpoints.map(({ tenantId, subscriptionId: entityId }) => ({
-        tenantId,
-        workflow: 'endpointRecovery',
-        entityId,
-      })),
-    ),
-  );
-  return endpoints.length;
+  /** Calls the workflows of endpoints that have lost the signal of their crowd. @returns how many */
+  #callCrowds = async (): Promise<number> => {
+    const endpoints = await store.overdueCrowds(this.needs.database, this.#late);
+    if (endpoints.length === 0) return 0;
+    await this.needs.database.transaction({}, (unit) =>
+      this.needs.commands.add(
+        unit,
+        endpoints.map(({ tenantId, subscriptionId: entityId }) => ({
+          tenantId,
+          workflow: 'endpointRecovery',
+          entityId,
+        })),
+      ),
+    );
+    return endpoints.length;
+  };
+
+  #sweep = async (): Promise<SweepReport> => {
+    // When the partitions cannot be created, the sweep of deliveries still continues.
+    const partitions = await ensurePartitions(this.needs.database).catch((error: unknown) => {
+      this.needs.onFailure(error);
+      return 0;
+    });
+    const canceled = await inChunks((limit) => store.cancelDeleted(this.needs.database, limit));
+    const removed = await inChunks((limit) => store.removeLeft(this.needs.database, limit));
+    const mended = await inChunks((limit) => store.mendParked(this.needs.database, limit));
+    const called = await this.#callCrowds();
+    return { partitions, canceled, removed, mended, called, ...(await this.#moveOverdue()) };
+  };
+
+  #sweepAndReport = async (): Promise<void> => {
+    const report = await this.run();
+    if (report !== undefined && Object.values(report).some((count) => count > 0))
+      this.needs.onSwept?.(report);
+  };
 }
 
 async function inChunks(change: (limit: number) => Promise<number>): Promise<number> {
@@ -129,22 +133,4 @@ async function inChunks(change: (limit: number) => Promise<number>): Promise<num
     total += changed;
     if (changed < CHUNK) return total;
   }
-}
-
-async function sweep(needs: SweepTools): Promise<SweepReport> {
-  // When the partitions cannot be created, the sweep of deliveries still continues.
-  const partitions = await ensurePartitions(needs.database).catch((error: unknown) => {
-    needs.onFailure(error);
-    return 0;
-  });
-  const canceled = await inChunks((limit) => store.cancelDeleted(needs.database, limit));
-  const removed = await inChunks((limit) => store.removeLeft(needs.database, limit));
-  const mended = await inChunks((limit) => store.mendParked(needs.database, limit));
-  const called = await callCrowds(needs);
-  return { partitions, canceled, removed, mended, called, ...(await moveOverdue(needs)) };
-}
-
-async function sweepAndReport(needs: SweepTools): Promise<void> {
-  const report = await runOnce(needs);
-  if (report !== undefined && Object.values(report).some((count) => count > 0)) needs.onSwept?.(report);
 }

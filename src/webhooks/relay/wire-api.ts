@@ -1,19 +1,19 @@
 // Wires what an API process has of the relay. It loads nothing of Temporal.
 import { reasonOf } from '../../platform/logging.ts';
 import type { Platform } from '../../platform/platform.ts';
-import { createDirectAttempts } from './direct-attempts.service.ts';
-import { createFirstAttemptService } from './first-attempt.service.ts';
+import { DirectAttemptService } from './direct-attempts.service.ts';
+import { FirstAttemptService } from './first-attempt.service.ts';
 
 /** Wires the first attempts that an API process makes of events it has accepted; undefined where workers make all. */
 export function wireDirectAttempts(
   { config, database, log, notifier, tracing }: Platform,
-  rooms: Parameters<typeof createFirstAttemptService>[0],
+  rooms: ConstructorParameters<typeof FirstAttemptService>[0],
 ) {
   if (config.firstAttempts !== 'api') return undefined;
-  return createDirectAttempts({
+  return new DirectAttemptService({
     database,
     notifier,
-    firstAttempts: createFirstAttemptService({ ...rooms, tracing }),
+    firstAttempts: new FirstAttemptService({ ...rooms, tracing }),
     onFailure: (error) =>
       log.warn({ event: 'relay.failed', reason: reasonOf(error) }, 'relays make the first attempts'),
   });

@@ -5,16 +5,16 @@ import { reasonOf } from '../../platform/logging.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { probeTemporal } from '../../platform/temporal/client.ts';
 import { TASK_QUEUES } from '../../platform/temporal/names.ts';
-import { createWorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
+import { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import * as inspectionStore from './delivery-inspection.store.ts';
-import { createDeliveryStarter } from './delivery-workflow.client.ts';
-import { createFirstAttemptService } from './first-attempt.service.ts';
-import { createRelayService } from './relay.service.ts';
+import { DeliveryStarter } from './delivery-workflow.client.ts';
+import { FirstAttemptService } from './first-attempt.service.ts';
+import { RelayService } from './relay.service.ts';
 import * as relayStore from './relay.store.ts';
-import { createSweepService } from './sweep.service.ts';
-import { createTemporalSilence } from './temporal-silence.service.ts';
+import { SweepService } from './sweep.service.ts';
+import { TemporalSilence } from './temporal-silence.service.ts';
 
-type FirstAttemptNeeds = Parameters<typeof createFirstAttemptService>[0];
+type FirstAttemptNeeds = ConstructorParameters<typeof FirstAttemptService>[0];
 
 /** Wires the relay and the sweep of a worker. @param rooms.client starts workflows */
 export function wireRelay(
@@ -24,26 +24,26 @@ export function wireRelay(
     presenter,
     countWaiting,
     ...rooms
-  }: Pick<Parameters<typeof createDeliveryStarter>[0], 'presenter'> &
-    Pick<Parameters<typeof createRelayService>[0], 'monitor' | 'occupancy' | 'endpoints'> &
+  }: Pick<ConstructorParameters<typeof DeliveryStarter>[0], 'presenter'> &
+    Pick<ConstructorParameters<typeof RelayService>[0], 'monitor' | 'occupancy' | 'endpoints'> &
     FirstAttemptNeeds & { client: Client; countWaiting: () => Promise<number> },
 ) {
   const onFailure = (error: unknown) =>
     log.warn({ event: 'relay.failed', reason: reasonOf(error) }, 'the relay waits and tries again');
   const eager = config.workerBuildId === undefined;
-  const starter = createDeliveryStarter({ client, taskQueues: TASK_QUEUES, eager, presenter });
+  const starter = new DeliveryStarter({ client, taskQueues: TASK_QUEUES, eager, presenter });
   return {
     starter,
-    relay: createRelayService({
+    relay: new RelayService({
       ...rooms,
       database,
       starter,
-      firstAttempts: createFirstAttemptService({ ...rooms, tracing }),
+      firstAttempts: new FirstAttemptService({ ...rooms, tracing }),
       listen: notifier.listen,
       onFailure,
       tracing,
     }),
-    silence: createTemporalSilence({
+    silence: new TemporalSilence({
       probe: () => probeTemporal(client),
       countWaiting,
       onSilence: ({ since, deliveries }) =>
@@ -53,9 +53,9 @@ export function wireRelay(
         ),
       onAnswer: () => log.info({ event: 'temporal.answered' }, 'Temporal answers again'),
     }),
-    sweep: createSweepService({
+    sweep: new SweepService({
       database,
-      commands: createWorkflowCommandService(),
+      commands: new WorkflowCommandService(),
       starter,
       onSwept: (report) => log.info({ event: 'sweep.mended', ...report }, 'the sweep mended something'),
       onFailure: onSweepFailure(log),
@@ -66,10 +66,10 @@ export function wireRelay(
 export function wireRelayInspection({ database, log }: Platform, { client }: { client: Client }) {
   return {
     store: inspectionStore,
-    sweep: createSweepService({
+    sweep: new SweepService({
       database,
-      commands: createWorkflowCommandService(),
-      starter: createDeliveryStarter({ client, taskQueues: TASK_QUEUES }),
+      commands: new WorkflowCommandService(),
+      starter: new DeliveryStarter({ client, taskQueues: TASK_QUEUES }),
       onFailure: onSweepFailure(log),
     }),
     restart: ({ id, generation }: { id: string; generation: number }) =>

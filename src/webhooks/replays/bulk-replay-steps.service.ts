@@ -5,6 +5,7 @@ import { serviceContext } from '../../audit/audit.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
+import { Service } from '../../platform/service.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
 import type { RecordService } from '../intake/record.service.ts';
 import { describeBulkReplay } from './bulk-replay.service.ts';
@@ -41,58 +42,56 @@ export type BulkReplayStepNeeds = {
   pace?: { readonly chunk: number; readonly waiting: number } | undefined;
 };
 
-export function createBulkReplayStepService({
-  store = bulkReplayStore,
-  database,
-  notifier,
-  endpoints,
-  records,
-  pace = PACE,
-}: BulkReplayStepNeeds) {
-  const contextOf = ({ tenantId }: BulkReplay) => serviceContext({ id: tenantId }, newId());
+export class BulkReplayStepService extends Service<BulkReplayStepNeeds> {
+  readonly #store = this.needs.store ?? bulkReplayStore;
+  readonly #pace = this.needs.pace ?? PACE;
 
-  const end = async (
+  /**
+   * Replays the next chunk, unless earlier replays still wait for a relay or the subscription is inactive. Ends the
+   * bulk replay when its range is done or the subscription is deleted.
+   */
+  advance = (name: BulkReplayName): Promise<BulkReplayStanding> =>
+    this.needs.database.transaction({}, async (unit) => {
+      const replay = await this.#store.lock(unit, name);
+      if (replay === undefined) return GONE;
+      if (replay.status !== 'running') return standingOf(replay, 'end');
+      const endpoint = (await this.needs.endpoints.read(unit, [replay.subscriptionId])).get(
+        replay.subscriptionId,
+      );
+      if (endpoint === undefined || endpoint.deleted) return this.#end(unit, replay, 'canceled');
+      if (!endpoint.active) return standingOf(replay, 'wait_for_subscription');
+      const waiting = await replays.waiting(unit, replay, this.#pace.waiting);
+      if (waiting >= this.#pace.waiting) return standingOf(replay, 'wait_for_relay');
+      return this.#replayChunk(unit, replay);
+    });
+
+  #contextOf = ({ tenantId }: BulkReplay) => serviceContext({ id: tenantId }, newId());
+
+  #end = async (
     unit: Transaction,
     replay: BulkReplay,
     status: 'completed' | 'canceled',
   ): Promise<BulkReplayStanding> => {
     const reason = status === 'canceled' ? 'subscription_deleted' : null;
-    await store.end(unit, replay.id, status, reason);
+    await this.#store.end(unit, replay.id, status, reason);
     const more = reason === null ? {} : { reason };
-    await records.write(unit, contextOf(replay), { audit: [describeBulkReplay(status, replay, more)] });
+    await this.needs.records.write(unit, this.#contextOf(replay), {
+      audit: [describeBulkReplay(status, replay, more)],
+    });
     return standingOf({ ...replay, status }, 'end');
   };
 
-  const replayChunk = async (unit: Transaction, replay: BulkReplay): Promise<BulkReplayStanding> => {
-    const options = { id: replay.id, after: replay.nextAfter, limit: pace.chunk };
+  #replayChunk = async (unit: Transaction, replay: BulkReplay): Promise<BulkReplayStanding> => {
+    const options = { id: replay.id, after: replay.nextAfter, limit: this.#pace.chunk };
     const done = await replays.replay(unit, rangeOf(replay), options);
-    if (done.replayed > 0) unit.afterCommit(() => notifier.poke());
-    await store.advance(unit, replay.id, done);
+    if (done.replayed > 0) unit.afterCommit(() => this.needs.notifier.poke());
+    await this.#store.advance(unit, replay.id, done);
     const after = { ...replay, replayed: replay.replayed + done.replayed };
-    return done.replayed < pace.chunk ? end(unit, after, 'completed') : standingOf(after, 'chunk');
-  };
-
-  return {
-    /**
-     * Replays the next chunk, unless earlier replays still wait for a relay or the subscription is inactive. Ends the
-     * bulk replay when its range is done or the subscription is deleted.
-     */
-    advance: (name: BulkReplayName): Promise<BulkReplayStanding> =>
-      database.transaction({}, async (unit) => {
-        const replay = await store.lock(unit, name);
-        if (replay === undefined) return GONE;
-        if (replay.status !== 'running') return standingOf(replay, 'end');
-        const endpoint = (await endpoints.read(unit, [replay.subscriptionId])).get(replay.subscriptionId);
-        if (endpoint === undefined || endpoint.deleted) return end(unit, replay, 'canceled');
-        if (!endpoint.active) return standingOf(replay, 'wait_for_subscription');
-        const waiting = await replays.waiting(unit, replay, pace.waiting);
-        if (waiting >= pace.waiting) return standingOf(replay, 'wait_for_relay');
-        return replayChunk(unit, replay);
-      }),
+    return done.replayed < this.#pace.chunk
+      ? this.#end(unit, after, 'completed')
+      : standingOf(after, 'chunk');
   };
 }
-
-export type BulkReplayStepService = ReturnType<typeof createBulkReplayStepService>;
 
 const GONE: BulkReplayStanding = { step: 'end', status: 'gone', matched: 0, replayed: 0, remaining: 0 };
 

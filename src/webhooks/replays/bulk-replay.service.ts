@@ -7,8 +7,8 @@ import { newId } from '../../platform/database/ids.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
+import { Service } from '../../platform/service.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
-import { bindUseCases } from '../../platform/use-cases.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
 import type { RecordService } from '../intake/record.service.ts';
 import type { SubscriptionService } from '../subscriptions/subscription.service.ts';
@@ -34,155 +34,140 @@ export type BulkReplayNeeds = {
 };
 
 /** Source: Specification, "Webhook management" (replay of deliveries). */
-export function createBulkReplayService(needs: BulkReplayNeeds) {
-  return {
-    ...bindUseCases(needs, {
-      preview,
-      begin,
-      get,
-      list,
-      cancel: cancelBulkReplay,
-      describe,
-      cancelByOperator,
-    }),
-    listExpectedWorkflows: store.listExpectedWorkflows,
-    /** @returns whether the tenant's subscription has this bulk replay */
-    exists: async (context: RequestContext, subscriptionId: string, id: string): Promise<boolean> =>
-      (await needs.subscriptions.exists(context, subscriptionId)) &&
-      (await store.find(context.transaction ?? needs.database, nameOf(context, subscriptionId, id))) !==
-        undefined,
-  };
-}
-
-export type BulkReplayService = ReturnType<typeof createBulkReplayService>;
-
-/** Counts the deliveries that `begin` would replay now. @throws ServiceError as `begin`, except `conflict` */
-function preview(
-  needs: BulkReplayNeeds,
-  context: RequestContext,
-  subscriptionId: string,
-  request: BulkReplayRequest,
-): Promise<number> {
-  return needs.database.transaction(context, async (transaction) => {
-    const joined = { ...context, transaction };
-    await requireActive(needs, joined, subscriptionId);
-    return replays.count(transaction, await readRange(joined, subscriptionId, request));
-  });
-}
-
-/**
- * Begins a bulk replay, the oldest delivery first. It does not include deliveries that end later. A hold of the
- * endpoint ends, as with each retry.
- * @throws ServiceError `not_found`, `invalid_request`, `subscription_inactive`; `conflict` while another bulk
- *   replay of the subscription runs
- */
-function begin(
-  needs: BulkReplayNeeds,
-  context: RequestContext,
-  subscriptionId: string,
-  request: BulkReplayRequest,
-): Promise<BulkReplay> {
-  return needs.database.transaction(context, async (transaction) => {
-    const joined = { ...context, transaction };
-    await requireActive(needs, joined, subscriptionId);
-    const range = await readRange(joined, subscriptionId, request);
-    const { tenantId, status, since, until, endedBy } = range;
-    const replay = await store.insert(transaction, {
-      id: newId(),
-      tenantId,
-      subscriptionId,
-      deliveryStatus: status,
-      since,
-      until,
-      matched: await replays.count(transaction, range),
-      createdAt: endedBy,
+export class BulkReplayService extends Service<BulkReplayNeeds> {
+  /** Counts the deliveries that `begin` would replay now. @throws ServiceError as `begin`, except `conflict` */
+  preview = (context: RequestContext, subscriptionId: string, request: BulkReplayRequest): Promise<number> =>
+    this.needs.database.transaction(context, async (transaction) => {
+      const joined = { ...context, transaction };
+      await this.#requireActive(joined, subscriptionId);
+      return replays.count(transaction, await readRange(joined, subscriptionId, request));
     });
-    if (replay === undefined) {
-      const running = await store.findRunning(transaction, subscriptionId);
-      throw new ServiceError('conflict', {
-        detail: `The bulk replay ${running ?? ''} of this subscription has not ended.`,
+
+  /**
+   * Begins a bulk replay, the oldest delivery first. It does not include deliveries that end later. A hold of the
+   * endpoint ends, as with each retry.
+   * @throws ServiceError `not_found`, `invalid_request`, `subscription_inactive`; `conflict` while another bulk
+   *   replay of the subscription runs
+   */
+  begin = (
+    context: RequestContext,
+    subscriptionId: string,
+    request: BulkReplayRequest,
+  ): Promise<BulkReplay> =>
+    this.needs.database.transaction(context, async (transaction) => {
+      const joined = { ...context, transaction };
+      await this.#requireActive(joined, subscriptionId);
+      const range = await readRange(joined, subscriptionId, request);
+      const { tenantId, status, since, until, endedBy } = range;
+      const replay = await store.insert(transaction, {
+        id: newId(),
+        tenantId,
+        subscriptionId,
+        deliveryStatus: status,
+        since,
+        until,
+        matched: await replays.count(transaction, range),
+        createdAt: endedBy,
       });
-    }
-    await needs.endpoints.endHold(transaction, subscriptionId);
-    await needs.records.write(transaction, context, { audit: [describeBulkReplay('started', replay)] });
-    await needs.commands.add(transaction, [{ tenantId, workflow: 'bulkReplay', entityId: replay.id }]);
-    return replay;
-  });
-}
+      if (replay === undefined) {
+        const running = await store.findRunning(transaction, subscriptionId);
+        throw new ServiceError('conflict', {
+          detail: `The bulk replay ${running ?? ''} of this subscription has not ended.`,
+        });
+      }
+      await this.needs.endpoints.endHold(transaction, subscriptionId);
+      await this.needs.records.write(transaction, context, {
+        audit: [describeBulkReplay('started', replay)],
+      });
+      await this.needs.commands.add(transaction, [{ tenantId, workflow: 'bulkReplay', entityId: replay.id }]);
+      return replay;
+    });
 
-/** Reads one with its `outcomes`. @throws ServiceError `not_found` */
-async function get(
-  { subscriptions, database }: BulkReplayNeeds,
-  context: RequestContext,
-  subscriptionId: string,
-  id: string,
-): Promise<BulkReplay> {
-  const there = await subscriptions.exists(context, subscriptionId);
-  const name = nameOf(context, subscriptionId, id);
-  const found = there ? await store.read(context.transaction ?? database, name) : undefined;
-  if (found === undefined) throw unknownBulkReplay();
-  return found;
-}
-
-/** Lists a page, the newest first. */
-function list(
-  { database }: BulkReplayNeeds,
-  context: RequestContext,
-  subscriptionId: string,
-  request: PageRequest,
-): Promise<Page<BulkReplay>> {
-  return store.list(
-    context.transaction ?? database,
-    { tenantId: context.tenant.id, subscriptionId },
-    request,
-  );
-}
-
-/**
- * Cancels a bulk replay. Deliveries that it has replayed continue. A repetition changes nothing.
- * @throws ServiceError `not_found`, `conflict` when it is completed
- */
-function cancelBulkReplay(
-  needs: BulkReplayNeeds,
-  context: RequestContext,
-  subscriptionId: string,
-  id: string,
-): Promise<BulkReplay> {
-  return needs.database.transaction(context, async (transaction) => {
+  /** Reads one with its `outcomes`. @throws ServiceError `not_found` */
+  get = async (context: RequestContext, subscriptionId: string, id: string): Promise<BulkReplay> => {
+    const there = await this.needs.subscriptions.exists(context, subscriptionId);
     const name = nameOf(context, subscriptionId, id);
-    const replay = await cancel(needs, transaction, context, name);
-    const { tenantId } = name;
-    await needs.commands.add(transaction, [{ tenantId, workflow: 'bulkReplay', entityId: id }]);
-    return replay;
-  });
-}
+    const found = there ? await store.read(context.transaction ?? this.needs.database, name) : undefined;
+    if (found === undefined) throw unknownBulkReplay();
+    return found;
+  };
 
-/** Reads the summary for operators: the receiver's host, without a path, and the status of the deliveries. */
-async function describe(
-  { database }: BulkReplayNeeds,
-  name: BulkReplayName,
-): Promise<{ summary: string; subscriptionId: string; host: string } | undefined> {
-  const found = await store.describe(database, name);
-  if (found === undefined) return undefined;
-  const { subscriptionId, host, deliveryStatus } = found;
-  return { summary: `${host} · ${deliveryStatus}`, subscriptionId, host };
-}
+  /** Lists a page, the newest first. */
+  list = (context: RequestContext, subscriptionId: string, request: PageRequest): Promise<Page<BulkReplay>> =>
+    store.list(
+      context.transaction ?? this.needs.database,
+      { tenantId: context.tenant.id, subscriptionId },
+      request,
+    );
 
-/** Cancels a bulk replay for an operator. @throws ServiceError `not_found`, `conflict` */
-function cancelByOperator(
-  needs: BulkReplayNeeds,
-  name: BulkReplayName,
-  { by, reason }: OperatorRequest,
-): Promise<BulkReplay> {
-  return needs.database.transaction({}, (transaction) =>
-    cancel(
-      needs,
-      transaction,
-      { ...serviceContext({ id: name.tenantId }, newId()), actor: { kind: 'operator', id: by } },
-      name,
-      reason,
-    ),
-  );
+  /**
+   * Cancels a bulk replay. Deliveries that it has replayed continue. A repetition changes nothing.
+   * @throws ServiceError `not_found`, `conflict` when it is completed
+   */
+  cancel = (context: RequestContext, subscriptionId: string, id: string): Promise<BulkReplay> =>
+    this.needs.database.transaction(context, async (transaction) => {
+      const name = nameOf(context, subscriptionId, id);
+      const replay = await this.#cancel(transaction, context, name);
+      const { tenantId } = name;
+      await this.needs.commands.add(transaction, [{ tenantId, workflow: 'bulkReplay', entityId: id }]);
+      return replay;
+    });
+
+  /** Reads the summary for operators: the receiver's host, without a path, and the status of the deliveries. */
+  describe = async (
+    name: BulkReplayName,
+  ): Promise<{ summary: string; subscriptionId: string; host: string } | undefined> => {
+    const found = await store.describe(this.needs.database, name);
+    if (found === undefined) return undefined;
+    const { subscriptionId, host, deliveryStatus } = found;
+    return { summary: `${host} · ${deliveryStatus}`, subscriptionId, host };
+  };
+
+  /** Cancels a bulk replay for an operator. @throws ServiceError `not_found`, `conflict` */
+  cancelByOperator = (name: BulkReplayName, { by, reason }: OperatorRequest): Promise<BulkReplay> =>
+    this.needs.database.transaction({}, (transaction) =>
+      this.#cancel(
+        transaction,
+        { ...serviceContext({ id: name.tenantId }, newId()), actor: { kind: 'operator', id: by } },
+        name,
+        reason,
+      ),
+    );
+
+  /** Lists the replays whose workflow should be running. */
+  listExpectedWorkflows = store.listExpectedWorkflows;
+
+  /** @returns whether the tenant's subscription has this bulk replay */
+  exists = async (context: RequestContext, subscriptionId: string, id: string): Promise<boolean> =>
+    (await this.needs.subscriptions.exists(context, subscriptionId)) &&
+    (await store.find(context.transaction ?? this.needs.database, nameOf(context, subscriptionId, id))) !==
+      undefined;
+
+  #requireActive = async (context: RequestContext, subscriptionId: string): Promise<void> => {
+    const { active } = await this.needs.subscriptions.get(context, subscriptionId);
+    if (!active)
+      throw new ServiceError('subscription_inactive', {
+        detail: 'The subscription is not active: what is replayed would wait. Activate it first.',
+      });
+  };
+
+  #cancel = async (
+    transaction: Transaction,
+    context: AuditContext,
+    name: BulkReplayName,
+    reason?: string,
+  ): Promise<BulkReplay> => {
+    const found = await store.lock(transaction, name);
+    if (found === undefined) throw unknownBulkReplay();
+    if (found.status === 'canceled') return found;
+    if (found.status === 'completed')
+      throw new ServiceError('conflict', { detail: 'The bulk replay is completed.' });
+    await store.end(transaction, name.id, 'canceled', 'canceled');
+    await this.needs.records.write(transaction, context, {
+      audit: [describeBulkReplay('canceled', found, reason === undefined ? {} : { reason })],
+    });
+    return (await store.find(transaction, name)) ?? found;
+  };
 }
 
 function nameOf(context: RequestContext, subscriptionId: string, id: string): BulkReplayName {
@@ -191,18 +176,6 @@ function nameOf(context: RequestContext, subscriptionId: string, id: string): Bu
     subscriptionId,
     id,
   };
-}
-
-async function requireActive(
-  { subscriptions }: BulkReplayNeeds,
-  context: RequestContext,
-  subscriptionId: string,
-): Promise<void> {
-  const { active } = await subscriptions.get(context, subscriptionId);
-  if (!active)
-    throw new ServiceError('subscription_inactive', {
-      detail: 'The subscription is not active: what is replayed would wait. Activate it first.',
-    });
 }
 
 async function readRange(
@@ -214,25 +187,6 @@ async function readRange(
   const now = await store.now(context.transaction);
   const tenantId = context.tenant.id;
   return { tenantId, subscriptionId, status, since, until: until ?? now, endedBy: now };
-}
-
-async function cancel(
-  { records }: BulkReplayNeeds,
-  transaction: Transaction,
-  context: AuditContext,
-  name: BulkReplayName,
-  reason?: string,
-): Promise<BulkReplay> {
-  const found = await store.lock(transaction, name);
-  if (found === undefined) throw unknownBulkReplay();
-  if (found.status === 'canceled') return found;
-  if (found.status === 'completed')
-    throw new ServiceError('conflict', { detail: 'The bulk replay is completed.' });
-  await store.end(transaction, name.id, 'canceled', 'canceled');
-  await records.write(transaction, context, {
-    audit: [describeBulkReplay('canceled', found, reason === undefined ? {} : { reason })],
-  });
-  return (await store.find(transaction, name)) ?? found;
 }
 
 export function describeBulkReplay(

@@ -1,7 +1,7 @@
 // Wires bulk replays, and the steps of their workflow.
 import type { Platform } from '../../platform/platform.ts';
-import { type BulkReplayNeeds, createBulkReplayService } from './bulk-replay.service.ts';
-import { type BulkReplayStepNeeds, createBulkReplayStepService } from './bulk-replay-steps.service.ts';
+import { type BulkReplayNeeds, BulkReplayService } from './bulk-replay.service.ts';
+import { type BulkReplayStepNeeds, BulkReplayStepService } from './bulk-replay-steps.service.ts';
 
 /** @param pace shorter in tests */
 export function wireReplays(
@@ -11,7 +11,7 @@ export function wireReplays(
 ) {
   const needs = { ...rooms, database, notifier };
   return {
-    bulkReplays: createBulkReplayService(needs),
-    bulkReplaySteps: createBulkReplayStepService({ ...needs, pace }),
+    bulkReplays: new BulkReplayService(needs),
+    bulkReplaySteps: new BulkReplayStepService({ ...needs, pace }),
   };
 }

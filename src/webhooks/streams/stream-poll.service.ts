@@ -5,7 +5,7 @@ import type { Database } from '../../platform/database/database.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { Hold } from '../../platform/hold.ts';
 import { roomOwnerOf } from '../../platform/room.ts';
-import { bindUseCases } from '../../platform/use-cases.ts';
+import { Service } from '../../platform/service.ts';
 import type { EventWaiters } from '../intake/event-waiters.service.ts';
 import type { RecordService } from '../intake/record.service.ts';
 import type { SecurityEventService } from './security-event.service.ts';
@@ -41,113 +41,105 @@ export type StreamPollNeeds = {
   waiters: Pick<EventWaiters, 'join'>;
 };
 
-export function createStreamPollService(needs: StreamPollNeeds) {
-  return bindUseCases(needs, { poll });
-}
+export class StreamPollService extends Service<StreamPollNeeds> {
+  /**
+   * Ends what the receiver acknowledges or refuses, and returns the oldest tokens that it has not. A token is
+   * returned again until then. A paused or disabled stream returns none.
+   * @throws ServiceError `not_found`; `conflict` for a stream that is pushed; as the places of readers that wait
+   */
+  poll = async (
+    context: RequestContext,
+    id: string,
+    request: PollRequest,
+    hold: Hold,
+  ): Promise<PollAnswer> => {
+    const { maxEvents = MOST_SETS, returnImmediately = false } = request;
+    const stream = await hold.inTurn(() => this.#settle(context, id, request));
+    const most = Math.min(maxEvents, MOST_SETS);
+    if (most === 0 || stream.status !== 'enabled') return { sets: {} };
+    const read = () => hold.inTurn(() => store.waiting(this.needs.database, id, most + 1));
+    const found = await (returnImmediately ? read() : this.#readOrWait(stream, { read, hold, context }));
+    const shown = found.slice(0, most);
+    const tokens = await Promise.all(
+      shown.map(({ id: deliveryId, body, readAt }) =>
+        this.needs.securityEvents.composeOnce({
+          tenantId: context.tenant.id,
+          streamId: id,
+          audience: stream.audience,
+          deliveryId,
+          body,
+          at: readAt.getTime(),
+        }),
+      ),
+    );
+    const sets = Object.fromEntries(shown.map(({ id: jti }, index) => [jti, tokens[index] ?? '']));
+    return { sets, ...(found.length > most ? { moreAvailable: true } : {}) };
+  };
 
-export type StreamPollService = ReturnType<typeof createStreamPollService>;
+  /** Ends what the receiver acknowledges or refuses. @returns the stream */
+  #settle = async (
+    context: RequestContext,
+    id: string,
+    { ack = [], setErrs = {} }: PollRequest,
+  ): Promise<StreamRow> => {
+    const stream = await streamStore.find(this.needs.database, nameOf(context, id));
+    if (stream === undefined) throw unknownStream();
+    if (stream.method !== 'poll') throw new ServiceError('conflict', { detail: 'The stream is pushed.' });
+    const acknowledged = ack.filter((jti) => UUID.test(jti));
+    if (acknowledged.length > 0) await store.acknowledge(this.needs.database, id, acknowledged);
+    await this.#refuse(context, id, setErrs);
+    return stream;
+  };
 
-/**
- * Ends what the receiver acknowledges or refuses, and returns the oldest tokens that it has not. A token is
- * returned again until then. A paused or disabled stream returns none.
- * @throws ServiceError `not_found`; `conflict` for a stream that is pushed; as the places of readers that wait
- */
-async function poll(
-  needs: StreamPollNeeds,
-  context: RequestContext,
-  id: string,
-  request: PollRequest,
-  hold: Hold,
-): Promise<PollAnswer> {
-  const { maxEvents = MOST_SETS, returnImmediately = false } = request;
-  const stream = await hold.inTurn(() => settle(needs, context, id, request));
-  const most = Math.min(maxEvents, MOST_SETS);
-  if (most === 0 || stream.status !== 'enabled') return { sets: {} };
-  const read = () => hold.inTurn(() => store.waiting(needs.database, id, most + 1));
-  const found = await (returnImmediately ? read() : readOrWait(needs, stream, { read, hold, context }));
-  const shown = found.slice(0, most);
-  const tokens = await Promise.all(
-    shown.map(({ id: deliveryId, body, readAt }) =>
-      needs.securityEvents.composeOnce({
-        tenantId: context.tenant.id,
-        streamId: id,
-        audience: stream.audience,
-        deliveryId,
-        body,
-        at: readAt.getTime(),
-      }),
-    ),
-  );
-  const sets = Object.fromEntries(shown.map(({ id: jti }, index) => [jti, tokens[index] ?? '']));
-  return { sets, ...(found.length > most ? { moreAvailable: true } : {}) };
-}
+  #refuse = async (
+    context: RequestContext,
+    streamId: string,
+    setErrs: NonNullable<PollRequest['setErrs']>,
+  ): Promise<void> => {
+    const refused = Object.entries(setErrs)
+      .filter(([id]) => UUID.test(id))
+      .map(([id, { err }]) => ({ id, error: refusalCode(err) }));
+    if (refused.length === 0) return;
+    await this.needs.database.transaction(context, async (unit) => {
+      const ended = await store.refuse(unit, streamId, refused);
+      for (const { id, eventId, eventType } of ended) {
+        const error = refusalCode(setErrs[id]?.err);
+        const facts = {
+          subscription_id: streamId,
+          event_id: eventId,
+          event_type: eventType,
+          reason: 'rejected',
+          attempt_count: 0,
+          last_status_code: null,
+          last_error: error,
+        };
+        const type = 'webhook.delivery.failed';
+        await this.needs.records.write(unit, context, {
+          audit: [{ action: type, outcome: 'failure', target: { type: 'delivery', id }, data: facts }],
+          events: [{ type, data: { delivery_id: id, ...facts }, exceptSubscription: streamId }],
+        });
+      }
+    });
+  };
 
-/** Ends what the receiver acknowledges or refuses. @returns the stream */
-async function settle(
-  needs: StreamPollNeeds,
-  context: RequestContext,
-  id: string,
-  { ack = [], setErrs = {} }: PollRequest,
-): Promise<StreamRow> {
-  const stream = await streamStore.find(needs.database, nameOf(context, id));
-  if (stream === undefined) throw unknownStream();
-  if (stream.method !== 'poll') throw new ServiceError('conflict', { detail: 'The stream is pushed.' });
-  const acknowledged = ack.filter((jti) => UUID.test(jti));
-  if (acknowledged.length > 0) await store.acknowledge(needs.database, id, acknowledged);
-  await refuse(needs, context, id, setErrs);
-  return stream;
-}
-
-async function refuse(
-  { database, records }: StreamPollNeeds,
-  context: RequestContext,
-  streamId: string,
-  setErrs: NonNullable<PollRequest['setErrs']>,
-): Promise<void> {
-  const refused = Object.entries(setErrs)
-    .filter(([id]) => UUID.test(id))
-    .map(([id, { err }]) => ({ id, error: refusalCode(err) }));
-  if (refused.length === 0) return;
-  await database.transaction(context, async (unit) => {
-    const ended = await store.refuse(unit, streamId, refused);
-    for (const { id, eventId, eventType } of ended) {
-      const error = refusalCode(setErrs[id]?.err);
-      const facts = {
-        subscription_id: streamId,
-        event_id: eventId,
-        event_type: eventType,
-        reason: 'rejected',
-        attempt_count: 0,
-        last_status_code: null,
-        last_error: error,
-      };
-      const type = 'webhook.delivery.failed';
-      await records.write(unit, context, {
-        audit: [{ action: type, outcome: 'failure', target: { type: 'delivery', id }, data: facts }],
-        events: [{ type, data: { delivery_id: id, ...facts }, exceptSubscription: streamId }],
-      });
+  /** Reads waiting deliveries; without any, waits for an event of the stream. */
+  #readOrWait = async (
+    { eventsRequested }: StreamRow,
+    { read, hold, context }: Reading,
+  ): Promise<WaitingDelivery[]> => {
+    const types = typesOf(eventsDelivered(eventsRequested));
+    const place = this.needs.waiters.join(roomOwnerOf(context), [...types, OF_STREAMS], hold.onEnd);
+    try {
+      for (const end = performance.now() + WAIT; ; ) {
+        const found = await read();
+        const left = end - performance.now();
+        if (found.length > 0 || left <= 0) return found;
+        if ((await hold.wait(place.next(left))) === 'closing') return [];
+      }
+    } finally {
+      place.leave();
     }
-  });
+  };
 }
 
 type Reading = { read: () => Promise<WaitingDelivery[]>; hold: Hold; context: RequestContext };
-
-/** Reads waiting deliveries; without any, waits for an event of the stream. */
-async function readOrWait(
-  { waiters }: StreamPollNeeds,
-  { eventsRequested }: StreamRow,
-  { read, hold, context }: Reading,
-): Promise<WaitingDelivery[]> {
-  const types = typesOf(eventsDelivered(eventsRequested));
-  const place = waiters.join(roomOwnerOf(context), [...types, OF_STREAMS], hold.onEnd);
-  try {
-    for (const end = performance.now() + WAIT; ; ) {
-      const found = await read();
-      const left = end - performance.now();
-      if (found.length > 0 || left <= 0) return found;
-      if ((await hold.wait(place.next(left))) === 'closing') return [];
-    }
-  } finally {
-    place.leave();
-  }
-}

@@ -4,7 +4,7 @@ import type { RequestContext } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
-import { bindUseCases } from '../../platform/use-cases.ts';
+import { Service } from '../../platform/service.ts';
 import { DEFAULT_RETRY_POLICY, type RetryPolicy } from '../deliveries/retry-schedule.ts';
 import type { EndpointFailures, EndpointRow, EndpointService } from '../endpoints/endpoint.service.ts';
 import type { ShownEndpointState } from '../endpoints/endpoint-state.ts';
@@ -45,94 +45,76 @@ export type SubscriptionReaderNeeds = {
 };
 
 /** Reads a tenant's subscriptions, in `context.transaction` if there is one. */
-export function createSubscriptionReader(needs: SubscriptionReaderNeeds) {
-  return {
-    ...bindUseCases(needs, { show: showOne, get, getDetails, list }),
-    /** @returns whether the tenant has this subscription and it is not deleted. One indexed read. */
-    exists: (context: RequestContext, id: string): Promise<boolean> =>
-      store.exists(context.transaction ?? needs.database, context.tenant.id, id),
+export class SubscriptionReader extends Service<SubscriptionReaderNeeds> {
+  /** Adds the endpoint and masks headers. @throws ServiceError `not_found` when the endpoint does not exist */
+  show = async (context: RequestContext, row: SubscriptionRow): Promise<Subscription> => {
+    const [subscription] = await this.#show(context, [row]);
+    if (subscription === undefined) throw unknownSubscription();
+    return subscription;
   };
-}
 
-/** Adds the endpoint and masks headers. @throws ServiceError `not_found` when the endpoint does not exist */
-async function showOne(
-  needs: SubscriptionReaderNeeds,
-  context: RequestContext,
-  row: SubscriptionRow,
-): Promise<Subscription> {
-  const [subscription] = await show(needs, context, [row]);
-  if (subscription === undefined) throw unknownSubscription();
-  return subscription;
-}
+  /** @throws ServiceError `not_found` for an id that is no subscription of this tenant, or a deleted one */
+  get = async (context: RequestContext, id: string): Promise<Subscription> => {
+    const row = await store.find(context.transaction ?? this.needs.database, context.tenant.id, id);
+    if (row === undefined) throw unknownSubscription();
+    return this.show(context, row);
+  };
 
-/** @throws ServiceError `not_found` for an id that is no subscription of this tenant, or a deleted one */
-async function get(
-  needs: SubscriptionReaderNeeds,
-  context: RequestContext,
-  id: string,
-): Promise<Subscription> {
-  const row = await store.find(context.transaction ?? needs.database, context.tenant.id, id);
-  if (row === undefined) throw unknownSubscription();
-  return showOne(needs, context, row);
-}
+  /** Reads one subscription with what its endpoint has failed with. @throws ServiceError as `get` */
+  getDetails = async (context: RequestContext, id: string): Promise<SubscriptionDetails> => {
+    const subscription = await this.get(context, id);
+    const name = { tenantId: context.tenant.id, subscriptionId: id };
+    const failures = await this.needs.endpoints.listFailures(
+      context.transaction ?? this.needs.database,
+      name,
+    );
+    return { ...subscription, endpoint: { ...subscription.endpoint, failures } };
+  };
 
-/** Reads one subscription with what its endpoint has failed with. @throws ServiceError as `get` */
-async function getDetails(
-  needs: SubscriptionReaderNeeds,
-  context: RequestContext,
-  id: string,
-): Promise<SubscriptionDetails> {
-  const subscription = await get(needs, context, id);
-  const name = { tenantId: context.tenant.id, subscriptionId: id };
-  const failures = await needs.endpoints.listFailures(context.transaction ?? needs.database, name);
-  return { ...subscription, endpoint: { ...subscription.endpoint, failures } };
-}
+  /** Lists a page, the newest first. */
+  list = async (
+    context: RequestContext,
+    request: PageRequest & store.SubscriptionFilters,
+  ): Promise<Page<Subscription>> => {
+    const page = await store.list(context.transaction ?? this.needs.database, context.tenant.id, request);
+    return { data: await this.#show(context, page.data), nextCursor: page.nextCursor };
+  };
 
-/** Lists a page, the newest first. */
-async function list(
-  needs: SubscriptionReaderNeeds,
-  context: RequestContext,
-  request: PageRequest & store.SubscriptionFilters,
-): Promise<Page<Subscription>> {
-  const page = await store.list(context.transaction ?? needs.database, context.tenant.id, request);
-  return { data: await show(needs, context, page.data), nextCursor: page.nextCursor };
-}
+  /** @returns whether the tenant has this subscription and it is not deleted. One indexed read. */
+  exists = (context: RequestContext, id: string): Promise<boolean> =>
+    store.exists(context.transaction ?? this.needs.database, context.tenant.id, id);
 
-async function show(
-  needs: SubscriptionReaderNeeds,
-  context: RequestContext,
-  rows: readonly SubscriptionRow[],
-): Promise<Subscription[]> {
-  const ids = rows.map(({ id }) => id);
-  const states = await needs.endpoints.read(context.transaction ?? needs.database, ids);
-  return rows.flatMap((row) => {
-    const endpoint = states.get(row.id);
-    if (endpoint === undefined || endpoint.state === 'deleted') return [];
-    return [toSubscription(needs, row, { ...endpoint, state: endpoint.state })];
-  });
-}
+  #show = async (context: RequestContext, rows: readonly SubscriptionRow[]): Promise<Subscription[]> => {
+    const ids = rows.map(({ id }) => id);
+    const states = await this.needs.endpoints.read(context.transaction ?? this.needs.database, ids);
+    return rows.flatMap((row) => {
+      const endpoint = states.get(row.id);
+      if (endpoint === undefined || endpoint.state === 'deleted') return [];
+      return [this.#toSubscription(row, { ...endpoint, state: endpoint.state })];
+    });
+  };
 
-function toSubscription(
-  { sealing }: SubscriptionReaderNeeds,
-  row: SubscriptionRow,
-  { active, ...endpoint }: EndpointRow & { readonly state: ShownEndpointState },
-): Subscription {
-  const {
-    secretSealed: _secret,
-    nextSecretSealed: _next,
-    headersSealed,
-    retryPolicy,
-    filters: _filters,
-    deletedAt: _end,
-    streamAudience: _stream,
-    ...shown
-  } = row;
-  return {
-    ...shown,
-    active,
-    headers: maskHeaders(sealing.openHeaders(row.id, headersSealed)),
-    retryPolicy: retryPolicy ?? DEFAULT_RETRY_POLICY,
-    endpoint: { ...endpoint, lastStatusCode: statusCodeOf(endpoint.lastError) },
+  #toSubscription = (
+    row: SubscriptionRow,
+    { active, ...endpoint }: EndpointRow & { readonly state: ShownEndpointState },
+  ): Subscription => {
+    const {
+      secretSealed: _secret,
+      nextSecretSealed: _next,
+      headersSealed,
+      retryPolicy,
+      filters: _filters,
+      deletedAt: _end,
+      streamAudience: _stream,
+      ...shown
+    } = row;
+    return {
+      ...shown,
+      active,
+      headers: maskHeaders(this.needs.sealing.openHeaders(row.id, headersSealed)),
+      retryPolicy: retryPolicy ?? DEFAULT_RETRY_POLICY,
+      endpoint: { ...endpoint, lastStatusCode: statusCodeOf(endpoint.lastError) },
+    };
   };
 }
 

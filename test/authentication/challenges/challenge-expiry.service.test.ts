@@ -2,7 +2,7 @@
 
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import * as challengeStore from '../../../src/authentication/challenges/challenge.store.ts';
-import { createExpiryService } from '../../../src/authentication/challenges/challenge-expiry.service.ts';
+import { ExpiryService } from '../../../src/authentication/challenges/challenge-expiry.service.ts';
 import * as store from '../../../src/authentication/challenges/challenge-expiry.store.ts';
 import * as challengeExpiryStore from '../../../src/authentication/challenges/challenge-expiry.store.ts';
 import type { RequestContext } from '../../../src/platform/context.ts';
@@ -34,7 +34,7 @@ afterAll(() => rooms.verifier.close());
 const pulse = { heartbeat: () => undefined, signal: new AbortController().signal };
 const service = (
   settings: { chunk?: number; budget?: number; tenants?: number } = { chunk: 10, budget: 60_000 },
-) => createExpiryService({ database, records: rooms.records, settings });
+) => new ExpiryService({ database, records: rooms.records, settings });
 const bucket = (minute: number) => ({
   name: `2026-11-21T18:${minute}Z`,
   endsAt: `2026-11-21T18:${minute + 1}:00.000Z`,
@@ -139,7 +139,7 @@ describe('the audit log', () => {
   it('learns of what a bucket marked that never came to its lines, and not twice when a line fails', async () => {
     await ended(4, 30);
     await service().sweep(pulse);
-    const failing = createExpiryService({
+    const failing = new ExpiryService({
       database,
       records: { ...rooms.records, writeBatch: () => Promise.reject(new Error('not now')) },
     });
@@ -155,7 +155,7 @@ describe('the audit log', () => {
     await service().sweep(pulse);
     let parts = 0;
     const crashing = (part: number) =>
-      createExpiryService({
+      new ExpiryService({
         database,
         settings: { tenants: 2 },
         records: {

@@ -2,11 +2,8 @@
 // gets.
 import { afterAll, describe, expect, it } from 'vitest';
 import { operatorContext } from '../../../src/audit/audit.ts';
-import {
-  type ConsoleLink,
-  createConsoleCodeService,
-} from '../../../src/authentication/console/code.service.ts';
-import { createApplicationService } from '../../../src/identity/applications/application.service.ts';
+import { ConsoleCodeService, type ConsoleLink } from '../../../src/authentication/console/code.service.ts';
+import { ApplicationService } from '../../../src/identity/applications/application.service.ts';
 import { hashSecret } from '../../../src/platform/crypto/opaque-secret.node.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import { wireRecords } from '../../../src/webhooks/intake/wire.ts';
@@ -48,8 +45,8 @@ async function makeLink({ credentials }: Party, wanted?: string): Promise<Consol
   const { database } = tenants;
   const records = wireRecords(createTestPlatform(database));
   const tokens = { endPrincipal: async () => undefined, admitPrincipal: async () => undefined };
-  const applications = createApplicationService({ database, records, tokens });
-  const consoleCodes = createConsoleCodeService({ database, records, applications });
+  const applications = new ApplicationService({ database, records, tokens });
+  const consoleCodes = new ConsoleCodeService({ database, records, applications });
   const tenant = {
     id,
     slug,

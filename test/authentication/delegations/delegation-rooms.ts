@@ -2,11 +2,11 @@
 
 import { createDelegationRoutes } from '../../../src/authentication/delegations/delegation.routes.ts';
 import {
-  createDelegationService,
   type DelegationRequest,
+  DelegationService,
 } from '../../../src/authentication/delegations/delegation.service.ts';
 import { judgeDelegation } from '../../../src/authentication/delegations/delegation.ts';
-import { createDelegationExpiryService } from '../../../src/authentication/delegations/delegation-expiry.service.ts';
+import { DelegationExpiryService } from '../../../src/authentication/delegations/delegation-expiry.service.ts';
 import { createTrustedIssuerRoutes } from '../../../src/authentication/trusted-issuers/trusted-issuer.routes.ts';
 import { wireTrustedIssuers } from '../../../src/authentication/trusted-issuers/wire.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
@@ -52,14 +52,14 @@ export function createDelegationRooms(
     ...rooms.platform,
     config: { ...rooms.platform.config, webhookAllowedNetworks: allowedNetworks },
   });
-  const delegations = createDelegationService({ ...rooms, tokens: rooms.revocations });
+  const delegations = new DelegationService({ ...rooms, tokens: rooms.revocations });
   const trustedIssuers = wireTrustedIssuers(platform, rooms, PATIENCE.timeout);
   return {
     ...rooms,
     ...trustedIssuers,
     platform,
     delegations,
-    delegationExpiry: createDelegationExpiryService({ ...rooms, delegations }),
+    delegationExpiry: new DelegationExpiryService({ ...rooms, delegations }),
     routes: [
       ...rooms.routes,
       ...createDelegationRoutes({ delegations }),

@@ -1,6 +1,6 @@
 // Each check of a proof by itself: what it refuses, with which words, and what it lets through.
 import { describe, expect, it } from 'vitest';
-import { createProofVerifier } from '../../../src/authentication/dpop/dpop-proof.service.ts';
+import { ProofVerifier } from '../../../src/authentication/dpop/dpop-proof.service.ts';
 import {
   checkProof,
   expiryOf,
@@ -189,7 +189,7 @@ describe('what a proof is for', () => {
 });
 
 describe('the signature', () => {
-  const verifier = createProofVerifier();
+  const verifier = new ProofVerifier();
 
   it.each(['ES256', 'Ed25519', 'EdDSA', 'PS256'] as const)(
     'of %s is checked with the key inside',

@@ -1,7 +1,7 @@
 // Proofs against a real database: one use for each, in whichever process, for as long as a proof could be accepted.
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import { createDpopService } from '../../../src/authentication/dpop/dpop.service.ts';
+import { DpopService } from '../../../src/authentication/dpop/dpop.service.ts';
 import { purge } from '../../../src/authentication/dpop/dpop.store.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
 import { ServiceError } from '../../../src/platform/errors/service-error.ts';
@@ -29,7 +29,7 @@ let clock = NOW;
 let prover: Awaited<ReturnType<typeof createProver>>;
 
 const createProcess = (own: Pick<Database, 'query'>) =>
-  createDpopService({
+  new DpopService({
     database: own,
     masterKeys,
     now: () => clock,

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import * as oauth from 'oauth4webapi';
 import { describe, expect, it } from 'vitest';
-import { createDpopService } from '../../../src/authentication/dpop/dpop.service.ts';
+import { DpopService } from '../../../src/authentication/dpop/dpop.service.ts';
 import { ServiceError } from '../../../src/platform/errors/service-error.ts';
 import { useTestDatabase } from '../../setup/database.ts';
 
@@ -20,7 +20,7 @@ const TENANT = {
 } as const;
 
 const test = await useTestDatabase();
-const dpop = createDpopService({
+const dpop = new DpopService({
   database: test.database,
   masterKeys: [{ key: randomBytes(32) }],
 });

@@ -1,7 +1,7 @@
 // The key inside a proof: which forms it may have, and its name.
 import { calculateJwkThumbprint } from 'jose';
 import { describe, expect, it } from 'vitest';
-import { createProofVerifier } from '../../../src/authentication/dpop/dpop-proof.service.ts';
+import { ProofVerifier } from '../../../src/authentication/dpop/dpop-proof.service.ts';
 import { parseProof } from '../../../src/authentication/dpop/dpop-proof.ts';
 import {
   isProofAlgorithm,
@@ -103,7 +103,7 @@ describe('the key in a proof', () => {
   ])('is refused when its point is %s', (_what, alg, jwk, detail) => {
     const claims = { htm: 'POST', htu: 'https://a.example/', iat: SECONDS, jti: 'a' };
     const proof = parseProof(assemble({ typ: 'dpop+jwt', alg, jwk }, claims));
-    expect(() => createProofVerifier().verify(proof)).toThrow(refusal(detail));
+    expect(() => new ProofVerifier().verify(proof)).toThrow(refusal(detail));
   });
 
   it('fits an asymmetric algorithm only', () => {

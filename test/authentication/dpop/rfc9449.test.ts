@@ -1,6 +1,6 @@
 // The proofs that RFC 9449 prints: sections 4.1 (a token request) and 7.1 (a protected resource).
 import { describe, expect, it } from 'vitest';
-import { createProofVerifier } from '../../../src/authentication/dpop/dpop-proof.service.ts';
+import { ProofVerifier } from '../../../src/authentication/dpop/dpop-proof.service.ts';
 import { checkProof, hashAccessToken, parseProof } from '../../../src/authentication/dpop/dpop-proof.ts';
 
 const HEADER =
@@ -20,7 +20,7 @@ const ACCESS_TOKEN = 'Kz~8mXK1EalYznwH-LC-1fBAo.4Ljp~zsPE_NeO.gxU';
 const THUMBPRINT = '0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I';
 
 describe('the examples of RFC 9449', () => {
-  const verifier = createProofVerifier();
+  const verifier = new ProofVerifier();
 
   it('hold a proof for a token request', () => {
     const proof = parseProof(TOKEN_PROOF);

@@ -4,7 +4,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { createLocalJWKSet, jwtVerify } from 'jose';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { createDeliveryKeyService } from '../../../src/authentication/issuer/delivery-key.service.ts';
+import { DeliveryKeyService } from '../../../src/authentication/issuer/delivery-key.service.ts';
 import type { IssuerJwk } from '../../../src/authentication/issuer/issuer-key.ts';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
@@ -25,7 +25,7 @@ let context: RequestContext;
 await installFrozenClock(test.url);
 const masterKeys = [{ id: 'test', key: randomBytes(32) }];
 const accounts = createAccounts(test.database, { masterKeys, now: () => clock, monotonic: () => clock });
-const deliveryKeys = createDeliveryKeyService(accounts);
+const deliveryKeys = new DeliveryKeyService(accounts);
 beforeEach(async () => {
   const { tenant } = await provisionTenant(accounts, `t-${newId()}`);
   context = requestTo(tenant);

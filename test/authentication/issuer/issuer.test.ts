@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { calculateJwkThumbprint, createLocalJWKSet, jwtVerify } from 'jose';
 import { describe, expect, it } from 'vitest';
-import { createIssuerService } from '../../../src/authentication/issuer/issuer.service.ts';
+import { IssuerService } from '../../../src/authentication/issuer/issuer.service.ts';
 import type { MasterKey } from '../../../src/platform/crypto/secret-box.node.ts';
 import { useTestDatabase } from '../../setup/database.ts';
 import { createAccounts, provisionTenant, requestTo } from '../tokens/accounts.ts';
@@ -20,7 +20,7 @@ const kidOf = (token: string) =>
 
 /** A service that has read nothing yet, as another process would be. */
 const another = (masterKeys: readonly MasterKey[] = [{ id: 'other', key: randomBytes(32) }]) =>
-  createIssuerService({
+  new IssuerService({
     database: test.database,
     masterKeys,
     revocations: accounts.revocations,
@@ -113,7 +113,7 @@ describe('issuer keys', () => {
     const { tenant } = await provisionTenant(accounts, 'fresh');
     let reads = 0;
     let clock = 0;
-    const service = createIssuerService({
+    const service = new IssuerService({
       database: {
         query: (text, values) => {
           reads += 1;
@@ -143,7 +143,7 @@ describe('issuer keys', () => {
     const names = ['together-1', 'together-2', 'together-3'];
     const made = await Promise.all(names.map((name) => provisionTenant(accounts, name)));
     let reads = 0;
-    const service = createIssuerService({
+    const service = new IssuerService({
       database: {
         query: (text, values) => {
           reads += 1;

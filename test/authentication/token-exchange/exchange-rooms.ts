@@ -1,7 +1,7 @@
 // Token exchange wired for real beside delegations, trusted issuers and tokens, over one database; keys of issuers come
 // over a socket.
 
-import { createTokenExchangeService } from '../../../src/authentication/token-exchange/token-exchange.service.ts';
+import { TokenExchangeService } from '../../../src/authentication/token-exchange/token-exchange.service.ts';
 import { wireTokenEndpoint } from '../../../src/authentication/tokens/wire.ts';
 import { wireWorkloadIssuers } from '../../../src/authentication/workload-issuers/wire.ts';
 import { TOKEN_EXCHANGE_GRANT } from '../../../src/identity/applications/application.ts';
@@ -23,7 +23,7 @@ export function createExchangeRooms(
   const limits = wireLimits(platform);
   const workloads = wireWorkloadIssuers(platform, { ...rooms, limits });
   const { accessTokenLifetime } = platform.config;
-  const { grant } = createTokenExchangeService({ ...rooms, accessTokenLifetime, now: platform.clock.now });
+  const { grant } = new TokenExchangeService({ ...rooms, accessTokenLifetime, now: platform.clock.now });
   const grants = [[TOKEN_EXCHANGE_GRANT, grant] as const, workloads.workloadGrant];
   return {
     ...rooms,

@@ -7,7 +7,7 @@ import { authorize } from '../../../src/authentication/tokens/bearer.routes.ts';
 import { createIntrospectionRoutes } from '../../../src/authentication/tokens/introspection.routes.ts';
 import { createTokenRoutes } from '../../../src/authentication/tokens/token.routes.ts';
 import { createUserinfoRoutes } from '../../../src/authentication/tokens/userinfo.routes.ts';
-import { createUserinfoService } from '../../../src/authentication/tokens/userinfo.service.ts';
+import { UserinfoService } from '../../../src/authentication/tokens/userinfo.service.ts';
 import { createApplicationRoutes } from '../../../src/identity/applications/application.routes.ts';
 import { createTenantRoutes } from '../../../src/identity/tenants/tenant.routes.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
@@ -42,7 +42,7 @@ export async function startAccountsServer(
       ...createIssuerRoutes(accounts),
       ...createTenantRoutes(accounts),
       ...createApplicationRoutes(accounts),
-      ...createUserinfoRoutes({ userinfo: createUserinfoService(rooms) }),
+      ...createUserinfoRoutes({ userinfo: new UserinfoService(rooms) }),
       ...rooms.routes,
     ],
     tenants: accounts.tenants,

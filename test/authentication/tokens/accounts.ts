@@ -2,25 +2,25 @@
 // are fakes.
 
 import { randomBytes } from 'node:crypto';
-import { createAccessRecordService } from '../../../src/audit/access-record.service.ts';
+import { AccessRecordService } from '../../../src/audit/access-record.service.ts';
 import { wireAuthenticationFailures } from '../../../src/authentication/challenges/wire.ts';
-import { createDpopService } from '../../../src/authentication/dpop/dpop.service.ts';
-import { createIssuerRotationService } from '../../../src/authentication/issuer/issuer-rotation.service.ts';
+import { DpopService } from '../../../src/authentication/dpop/dpop.service.ts';
+import { IssuerRotationService } from '../../../src/authentication/issuer/issuer-rotation.service.ts';
 import { wireIssuers } from '../../../src/authentication/issuer/wire.ts';
-import { createIntrospectionService } from '../../../src/authentication/tokens/introspection.service.ts';
-import { createTokenService } from '../../../src/authentication/tokens/token.service.ts';
+import { IntrospectionService } from '../../../src/authentication/tokens/introspection.service.ts';
+import { TokenService } from '../../../src/authentication/tokens/token.service.ts';
 import { wireClients, wireRevocations, wireTokenEndpoint } from '../../../src/authentication/tokens/wire.ts';
-import { createUserService } from '../../../src/authentication/users/user.service.ts';
-import { createApplicationService } from '../../../src/identity/applications/application.service.ts';
-import { createProvisionService } from '../../../src/identity/tenants/provision.service.ts';
-import { createTenantService } from '../../../src/identity/tenants/tenant.service.ts';
+import { UserService } from '../../../src/authentication/users/user.service.ts';
+import { ApplicationService } from '../../../src/identity/applications/application.service.ts';
+import { ProvisionService } from '../../../src/identity/tenants/provision.service.ts';
+import { TenantService } from '../../../src/identity/tenants/tenant.service.ts';
 import type { AddressRules } from '../../../src/identity/tenants/tenant.ts';
 import { boundsOf } from '../../../src/identity/tenants/tenant-retention.ts';
 import type { RequestContext, Tenant } from '../../../src/platform/context.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import { wireLimits } from '../../../src/platform/http/wire.ts';
-import { createWorkflowCommandService } from '../../../src/platform/temporal/workflow-command.service.ts';
+import { WorkflowCommandService } from '../../../src/platform/temporal/workflow-command.service.ts';
 import { wireRecords } from '../../../src/webhooks/intake/wire.ts';
 import { createTestPlatform, type TestConfig } from '../../setup/platform.ts';
 
@@ -58,22 +58,22 @@ export function createAccounts(
   });
   const limits = wireLimits(platform);
   const records = wireRecords(platform);
-  const commands = createWorkflowCommandService();
+  const commands = new WorkflowCommandService();
   const { masterKeys } = platform.config;
-  const users = createUserService({ database, masterKeys });
-  const shared = { database, records, commands, users, accesses: createAccessRecordService(platform) };
+  const users = new UserService({ database, masterKeys });
+  const shared = { database, records, commands, users, accesses: new AccessRecordService(platform) };
   const revocations = wireRevocations(platform);
   const issuers = wireIssuers(platform, { ...shared, revocations });
-  const tokens = createTokenService({ ...platform.config, ...issuers, revocations, now });
-  const tenants = createTenantService({
+  const tokens = new TokenService({ ...platform.config, ...issuers, revocations, now });
+  const tenants = new TenantService({
     ...shared,
     ...issuers,
     addresses: platform.config,
     retention: boundsOf(platform.config),
     subscriptionLimit: platform.config.subscriptionLimit,
   });
-  const applications = createApplicationService({ ...shared, tokens: revocations });
-  const dpop = createDpopService({ database, masterKeys, now });
+  const applications = new ApplicationService({ ...shared, tokens: revocations });
+  const dpop = new DpopService({ database, masterKeys, now });
   const failures = wireAuthenticationFailures(platform, { ...shared, limits });
   const { clients, clientRecords } = wireClients(platform, { ...shared, applications, limits });
   const accounts = { ...shared, tokens, revocations, clients, clientRecords, dpop, failures };
@@ -81,12 +81,12 @@ export function createAccounts(
     ...accounts,
     ...issuers,
     platform,
-    issuerRotation: createIssuerRotationService({ ...issuers, database, tenants }),
+    issuerRotation: new IssuerRotationService({ ...issuers, database, tenants }),
     tenants,
     applications,
     tokenEndpoint: wireTokenEndpoint(platform, accounts),
-    introspection: createIntrospectionService(accounts),
-    provisioning: createProvisionService({ database, tenants, applications }),
+    introspection: new IntrospectionService(accounts),
+    provisioning: new ProvisionService({ database, tenants, applications }),
     masterKeys,
   };
 }

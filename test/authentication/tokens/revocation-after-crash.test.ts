@@ -7,7 +7,7 @@ import { expect, it, onTestFinished, vi } from 'vitest';
 import { startPostgres } from '../../../src/app/local/postgres.ts';
 import * as store from '../../../src/authentication/tokens/revocation.store.ts';
 import type { Revocation } from '../../../src/authentication/tokens/revocation.ts';
-import { createRevocationReader } from '../../../src/authentication/tokens/revocation-reader.service.ts';
+import { RevocationReader } from '../../../src/authentication/tokens/revocation-reader.service.ts';
 import { migrate } from '../../../src/platform/database/migrate.ts';
 import { temporaryFolder } from '../../app/local/temporary-folder.ts';
 import { createPatientDatabase } from '../../setup/database.ts';
@@ -59,7 +59,7 @@ it('is read by a process that has read beyond its number before the crash', asyn
   };
   const known: (string | null | undefined)[] = [];
   let polls = 0;
-  const reader = createRevocationReader({
+  const reader = new RevocationReader({
     store: {
       ...store,
       readPage: async (...asked) => {

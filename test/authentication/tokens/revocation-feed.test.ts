@@ -1,7 +1,7 @@
 // Revocation in every process within a second: by polling alone, and what holds while polling fails.
 
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
-import { createRevocationService } from '../../../src/authentication/tokens/revocation.service.ts';
+import { RevocationService } from '../../../src/authentication/tokens/revocation.service.ts';
 import * as store from '../../../src/authentication/tokens/revocation.store.ts';
 import { createRevocationBook } from '../../../src/authentication/tokens/revocation.ts';
 import { AGENT_CLIENT_ID } from '../../../src/identity/agents/agent.ts';
@@ -89,7 +89,7 @@ describe('a feed', () => {
       readPage: (...given) => (isDeaf ? Promise.reject(new Error('deaf')) : store.readPage(...given)),
     };
     const failures: unknown[] = [];
-    const feed = createRevocationService({
+    const feed = new RevocationService({
       store: deaf,
       database: behind,
       onError: (error) => failures.push(error),
@@ -115,7 +115,7 @@ describe('a feed', () => {
     let notice: () => void = () => undefined;
 
     const read = vi.spyOn(store, 'readPage');
-    const feed = createRevocationService({
+    const feed = new RevocationService({
       store,
       database: processes.database,
       listen: (onNotice) => {

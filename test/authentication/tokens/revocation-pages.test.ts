@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createRevocationService } from '../../../src/authentication/tokens/revocation.service.ts';
+import { RevocationService } from '../../../src/authentication/tokens/revocation.service.ts';
 import * as store from '../../../src/authentication/tokens/revocation.store.ts';
 import { createDatabaseClock } from '../../../src/platform/database/database-clock.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
@@ -122,7 +122,7 @@ function startFeed(limit: number, readPage = store.readPage) {
   );
   const readOf = vi.fn(store.readOf);
   const failures: unknown[] = [];
-  const feed = createRevocationService({
+  const feed = new RevocationService({
     store: { ...store, readPage: read, readOf },
     database: test.database,
     onError: (error) => failures.push(error),

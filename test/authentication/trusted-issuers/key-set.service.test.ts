@@ -3,10 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { TrustedJwk } from '../../../src/authentication/trusted-issuers/jwk-set.ts';
 import { JwksError } from '../../../src/authentication/trusted-issuers/jwks.client.ts';
 import { STALE } from '../../../src/authentication/trusted-issuers/jwks-lifetime.ts';
-import {
-  createKeySetCache,
-  type KeySource,
-} from '../../../src/authentication/trusted-issuers/key-set.service.ts';
+import { KeySetCache, type KeySource } from '../../../src/authentication/trusted-issuers/key-set.service.ts';
 
 const FRESH = 600_000;
 const key = (kid: string): TrustedJwk => ({ kty: 'EC', crv: 'P-256', x: 'x', y: 'y', kid });
@@ -26,7 +23,7 @@ let fetches: string[];
 let published: string[] | Error;
 let gate: Promise<void> | undefined;
 let failures: unknown[];
-let cache: ReturnType<typeof createKeySetCache>;
+let cache: KeySetCache;
 
 beforeEach(() => {
   clock = 1_000_000;
@@ -40,7 +37,7 @@ beforeEach(() => {
 });
 
 function newCache(limit?: number) {
-  return createKeySetCache({
+  return new KeySetCache({
     fetch: async (uri) => {
       fetches.push(uri);
       await gate;

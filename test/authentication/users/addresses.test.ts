@@ -1,9 +1,9 @@
 // The filter of the audit log by address: entries about a user are found while the user is not forgotten.
 import { expect, it } from 'vitest';
 import { appendEntries, prepareEntries } from '../../../src/audit/audit.service.ts';
-import { createAuditReadingService } from '../../../src/audit/audit-reading.service.ts';
+import { AuditReadingService } from '../../../src/audit/audit-reading.service.ts';
 import { sealAddress } from '../../../src/authentication/users/user.service.ts';
-import { createUserForgettingService } from '../../../src/authentication/users/user-forgetting.service.ts';
+import { UserForgettingService } from '../../../src/authentication/users/user-forgetting.service.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import { createTestTenant } from '../../identity/agents/agent-rooms.ts';
 import { useTestDatabase } from '../../setup/database.ts';
@@ -12,8 +12,8 @@ import { createDelegationRooms } from '../delegations/delegation-rooms.ts';
 const { database } = await useTestDatabase();
 const rooms = createDelegationRooms(database);
 const { users } = rooms;
-const forgetting = createUserForgettingService({ ...rooms, tokens: rooms.revocations });
-const reading = createAuditReadingService({ database, accesses: { note: () => undefined }, users });
+const forgetting = new UserForgettingService({ ...rooms, tokens: rooms.revocations });
+const reading = new AuditReadingService({ database, accesses: { note: () => undefined }, users });
 const context = await createTestTenant(rooms);
 
 let addresses = 0x1000;

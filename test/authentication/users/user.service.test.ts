@@ -3,11 +3,11 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { openRecords } from '../../../src/audit/named-users.service.ts';
-import { createDelegationAdoption } from '../../../src/authentication/delegations/delegation-adoption.service.ts';
-import { createUserService } from '../../../src/authentication/users/user.service.ts';
-import { createUserForgettingService } from '../../../src/authentication/users/user-forgetting.service.ts';
-import { createUserSealing, SEALED_USERS } from '../../../src/authentication/users/user-sealing.service.ts';
-import { createSealedSecretService } from '../../../src/operations/master-keys/sealed-secret.service.ts';
+import { DelegationAdoption } from '../../../src/authentication/delegations/delegation-adoption.service.ts';
+import { UserService } from '../../../src/authentication/users/user.service.ts';
+import { UserForgettingService } from '../../../src/authentication/users/user-forgetting.service.ts';
+import { SEALED_USERS, UserSealing } from '../../../src/authentication/users/user-sealing.service.ts';
+import { SealedSecretService } from '../../../src/operations/master-keys/sealed-secret.service.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import {
   createTestAgent,
@@ -21,7 +21,7 @@ import { createDelegationRooms, findForExchange } from '../delegations/delegatio
 
 const { database } = await useTestDatabase();
 const rooms = createDelegationRooms(database);
-const forgetting = createUserForgettingService({ ...rooms, tokens: rooms.revocations });
+const forgetting = new UserForgettingService({ ...rooms, tokens: rooms.revocations });
 const { users, delegations } = rooms;
 
 const context = await createTestTenant(rooms);
@@ -70,11 +70,11 @@ describe('a user', () => {
 
   it('is found under an old master key and a new one, and after sealing anew under the new one alone', async () => {
     const [older, newer] = [newKey(), newKey()];
-    const serviceOf = (...masterKeys: (typeof older)[]) => createUserService({ database, masterKeys });
+    const serviceOf = (...masterKeys: (typeof older)[]) => new UserService({ database, masterKeys });
     const subject = newSubject();
     const { id } = await keep(subject, serviceOf(older));
     expect((await keep(subject, serviceOf(newer, older))).id).toBe(id);
-    const sealed = createSealedSecretService({
+    const sealed = new SealedSecretService({
       database,
       columns: SEALED_USERS,
       masterKeys: [newer, older],
@@ -151,7 +151,7 @@ describe('a user who is forgotten', () => {
 
   it('has two rows where processes had other master keys, and loses both', async () => {
     const subject = newSubject();
-    const strange = createUserSealing({ masterKeys: rooms.masterKeys });
+    const strange = new UserSealing({ masterKeys: rooms.masterKeys });
     for (let twin = 0; twin < 2; twin += 1) {
       const { id, tenantId, nameSealed, keySealed } = strange.create(context.tenant.id, subject);
       await database.query(
@@ -213,7 +213,7 @@ it('a name that an earlier version wrote moves to its user, with the reason of a
         ...(n === 0 ? [null, null] : [new Date(), `${subject.sub} left`]),
       ],
     );
-  const adoption = createDelegationAdoption({ database, users });
+  const adoption = new DelegationAdoption({ database, users });
   expect(await adoption.adopt()).toBe(2);
   expect(await adoption.adopt()).toBe(0);
   const { rows } = await database.query<{ text: string }>('SELECT d::text AS text FROM delegations d');

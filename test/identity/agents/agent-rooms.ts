@@ -5,13 +5,13 @@ import { createChallengeRoutes } from '../../../src/authentication/challenges/ch
 import { wireAuthenticationFailures, wireChallenges } from '../../../src/authentication/challenges/wire.ts';
 import { tellOfAgent as tellDelegations } from '../../../src/authentication/delegations/delegation-expiry.store.ts';
 import { createAgentRoutes } from '../../../src/identity/agents/agent.routes.ts';
-import { createAgentService } from '../../../src/identity/agents/agent.service.ts';
+import { AgentService } from '../../../src/identity/agents/agent.service.ts';
 import { createSelfRoutes } from '../../../src/identity/agents/self.routes.ts';
-import { createSelfService } from '../../../src/identity/agents/self.service.ts';
+import { SelfService } from '../../../src/identity/agents/self.service.ts';
 import { createAnchorRoutes } from '../../../src/identity/anchors/anchor.routes.ts';
-import { createAnchorService } from '../../../src/identity/anchors/anchor.service.ts';
+import { AnchorService } from '../../../src/identity/anchors/anchor.service.ts';
 import { revokeAll as revokeAnchors } from '../../../src/identity/anchors/anchor.store.ts';
-import { createAnchorProgressService } from '../../../src/identity/anchors/anchor-progress.service.ts';
+import { AnchorProgressService } from '../../../src/identity/anchors/anchor-progress.service.ts';
 import { createEnrollmentRoutes } from '../../../src/identity/enrollments/enrollment.routes.ts';
 import { revokeOpen as endEnrollments } from '../../../src/identity/enrollments/enrollment.store.ts';
 import { wireEnrollments } from '../../../src/identity/enrollments/wire.ts';
@@ -73,7 +73,7 @@ export function createRooms(
   });
   const limits = wireLimits(platform);
   const verifier = createSignatureVerifier({ schnorrThreads: 1 });
-  const agents = createAgentService({
+  const agents = new AgentService({
     ...accounts,
     tellDelegations,
     releaseKeys,
@@ -86,10 +86,10 @@ export function createRooms(
   const services = {
     ...needs,
     workflows: platform.config.temporal,
-    anchors: createAnchorService({ ...needs, progress: createAnchorProgressService(needs) }),
+    anchors: new AnchorService({ ...needs, progress: new AnchorProgressService(needs) }),
     enrollments: wireEnrollments(platform, { ...needs, limits }),
     challenges: wireChallenges(platform, needs),
-    self: createSelfService(needs),
+    self: new SelfService(needs),
   };
   return { ...services, platform, routes: ROUTES.flatMap((create) => create(services)) };
 }

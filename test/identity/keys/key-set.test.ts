@@ -1,7 +1,7 @@
 // The public key sets of agents: what they show, how soon each process shows a change, and what strangers can cause.
 import { calculateJwkThumbprint, importJWK } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createKeySetService } from '../../../src/identity/keys/key-set.service.ts';
+import { KeySetService } from '../../../src/identity/keys/key-set.service.ts';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import { KEY_ALGORITHMS } from '../../../src/platform/crypto/algorithm.ts';
 import { toJwk } from '../../../src/platform/crypto/public-key.ts';
@@ -26,7 +26,7 @@ function startProcess() {
     state.statements += 1;
     return database.query(...call);
   };
-  const sets = createKeySetService({ database: { query: counted }, now: () => state.now });
+  const sets = new KeySetService({ database: { query: counted }, now: () => state.now });
   const kids = async (agentId: string, asked = context) =>
     (await sets.describe(asked, agentId)).keys.map(({ kid }) => kid);
   return { state, describe: sets.describe, kids };
@@ -122,7 +122,7 @@ describe('each process', () => {
     const { agent } = await createTestAgent(rooms, context);
     let isAway = false;
     let now = 0;
-    const sets = createKeySetService({
+    const sets = new KeySetService({
       database: {
         query: (...call) => (isAway ? Promise.reject(new Error('away')) : database.query(...call)),
       },

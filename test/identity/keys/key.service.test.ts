@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { buildKeyProofPayload } from '../../../packages/agent/src/payloads.ts';
 import { presentKey } from '../../../src/identity/keys/key.schemas.ts';
-import { createKeyService } from '../../../src/identity/keys/key.service.ts';
+import { KeyService } from '../../../src/identity/keys/key.service.ts';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import { KEY_ALGORITHMS } from '../../../src/platform/crypto/algorithm.ts';
 import { encodeBase64 } from '../../../src/platform/crypto/base64.ts';
@@ -92,7 +92,7 @@ describe('registering a key', () => {
     const order: string[] = [];
     const note = (step: string) => void order.push(step);
     const { agents, records, tokens, verifier, database } = rooms;
-    const keys = createKeyService({
+    const keys = new KeyService({
       database: {
         query: database.query,
         model: database.model,

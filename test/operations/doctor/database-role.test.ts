@@ -1,7 +1,7 @@
 // The examination of the role that api and worker connect as.
 import { expect, it, vi } from 'vitest';
 import { findStrongProcesses } from '../../../src/operations/doctor/cluster.store.ts';
-import { createDoctorService } from '../../../src/operations/doctor/doctor.service.ts';
+import { DoctorService } from '../../../src/operations/doctor/doctor.service.ts';
 import type { Finding } from '../../../src/operations/doctor/finding.ts';
 import { createDatabaseRoleCheck } from '../../../src/operations/doctor/rows.check.ts';
 import { createPatientDatabase, SERVICE_ROLE, useTestDatabase } from '../../setup/database.ts';
@@ -21,7 +21,7 @@ it('finds a process that connects as the owner, where there is a weaker role', a
     const findings: Finding[] = [];
     // The examination itself may run as the weaker role.
     const check = createDatabaseRoleCheck(worker);
-    const service = createDoctorService([check]);
+    const service = new DoctorService({ checks: [check] });
     const [report] = await service.examine({ fix: true }, { onFinding: (finding) => findings.push(finding) });
     expect(report?.failure).toBeNull();
     return findings;

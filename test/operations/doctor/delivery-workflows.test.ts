@@ -4,7 +4,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, describe, expect, inject, it } from 'vitest';
 import { createDeliveryWorkflowCheck } from '../../../src/operations/doctor/delivery-workflows.check.ts';
-import { createDoctorService } from '../../../src/operations/doctor/doctor.service.ts';
+import { DoctorService } from '../../../src/operations/doctor/doctor.service.ts';
 import type { Finding, Outcome } from '../../../src/operations/doctor/finding.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import {
@@ -34,7 +34,7 @@ function createDoctor() {
       engine.relayStore.restart(engine.database, { deliveryId: id, generation, outboxId: newId() }),
     pace: { page: 3, atOnce: 4, settle: 1_500, seen: 20_000, poll: 50 },
   });
-  return createDoctorService([check]);
+  return new DoctorService({ checks: [check] });
 }
 
 async function examine(fix: boolean) {
@@ -168,13 +168,15 @@ describe('the examination of deliveries', () => {
   });
 
   it('says why it could not look, and that is not well', async () => {
-    const doctor = createDoctorService([
-      {
-        name: 'broken',
-        title: 'what cannot be looked at',
-        examine: () => Promise.reject(new Error('no answer')),
-      },
-    ]);
+    const doctor = new DoctorService({
+      checks: [
+        {
+          name: 'broken',
+          title: 'what cannot be looked at',
+          examine: () => Promise.reject(new Error('no answer')),
+        },
+      ],
+    });
     expect(await doctor.examine({ fix: true })).toEqual([
       { check: 'broken', looked: 0, found: 0, mended: 0, asked: 0, failure: 'no answer' },
     ]);

@@ -1,6 +1,6 @@
 // The examination as such: checks that fail, and mends that fail.
 import { expect, it } from 'vitest';
-import { createDoctorService } from '../../../src/operations/doctor/doctor.service.ts';
+import { DoctorService } from '../../../src/operations/doctor/doctor.service.ts';
 import type { Check } from '../../../src/operations/doctor/finding.ts';
 
 const failing: Check = {
@@ -15,7 +15,7 @@ const quiet: Check = { name: 'accounts', title: 'the accounts', examine: async (
 
 it('counts a mend that failed as asked for, as it may have changed something, and runs the other checks', async () => {
   const outcomes: string[] = [];
-  const reports = await createDoctorService([failing, quiet]).examine(
+  const reports = await new DoctorService({ checks: [failing, quiet] }).examine(
     { fix: true },
     { onFinding: ({ code }, outcome) => outcomes.push(`${code} ${outcome}`) },
   );

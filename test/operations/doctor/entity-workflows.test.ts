@@ -1,11 +1,11 @@
 // Entities and their workflows held against each other, on a real Temporal.
 
 import { afterAll, describe, expect, inject, it } from 'vitest';
-import { createDoctorService } from '../../../src/operations/doctor/doctor.service.ts';
+import { DoctorService } from '../../../src/operations/doctor/doctor.service.ts';
 import { createEntityWorkflowCheck } from '../../../src/operations/doctor/entity-workflows.check.ts';
 import type { Finding, Outcome } from '../../../src/operations/doctor/finding.ts';
 import { entityWorkflowId } from '../../../src/platform/temporal/names.ts';
-import { createWorkflowCommandService } from '../../../src/platform/temporal/workflow-command.service.ts';
+import { WorkflowCommandService } from '../../../src/platform/temporal/workflow-command.service.ts';
 import { createWorkflowInspector } from '../../../src/platform/temporal/workflow-inspection.client.ts';
 import * as signingSecretStore from '../../../src/webhooks/subscriptions/signing-secret.store.ts';
 import type { SecretRotationState } from '../../../workflows/webhook-secret-rotation.ts';
@@ -13,7 +13,7 @@ import { makeNamespace } from '../../setup/namespace.ts';
 import { createEngine, eventually } from '../../workflows/delivery-engine.ts';
 
 const WORKFLOW = 'webhookSecretRotation';
-const commands = createWorkflowCommandService();
+const commands = new WorkflowCommandService();
 let stopRunner: () => Promise<void>;
 
 // An examination looks at all workflows of a namespace.
@@ -33,7 +33,7 @@ async function examine(fix: boolean, seen = 20_000) {
     commands,
     pace: { page: 2, atOnce: 4, settle: 1_000, seen, poll: 50 },
   });
-  const [report] = await createDoctorService([check]).examine(
+  const [report] = await new DoctorService({ checks: [check] }).examine(
     { fix },
     { onFinding: (finding, outcome) => findings.push({ ...finding, outcome }) },
   );

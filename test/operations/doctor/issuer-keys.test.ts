@@ -1,7 +1,7 @@
 // The keys of issuers that tenants trust: the doctor names whose cannot be had, and asks for them only when it is told.
 import { afterAll, expect, it } from 'vitest';
 import { wireIssuerInspection } from '../../../src/authentication/trusted-issuers/wire.ts';
-import { createDoctorService } from '../../../src/operations/doctor/doctor.service.ts';
+import { DoctorService } from '../../../src/operations/doctor/doctor.service.ts';
 import type { Finding } from '../../../src/operations/doctor/finding.ts';
 import { createIssuerKeysCheck } from '../../../src/operations/doctor/issuer-keys.check.ts';
 import { loadConfig } from '../../../src/platform/config.ts';
@@ -37,7 +37,7 @@ afterAll(async () => {
 
 async function examine(options: { issuers?: boolean }) {
   const findings: Finding[] = [];
-  const doctor = createDoctorService([createIssuerKeysCheck(inspection)]);
+  const doctor = new DoctorService({ checks: [createIssuerKeysCheck(inspection)] });
   const reports = await doctor.examine(
     { fix: false, ...options },
     { onFinding: (one) => findings.push(one) },

@@ -2,14 +2,14 @@
 
 import { randomUUID } from 'node:crypto';
 import { afterAll, describe, expect, it } from 'vitest';
-import { createDoctorService } from '../../../src/operations/doctor/doctor.service.ts';
-import type { Finding, Outcome } from '../../../src/operations/doctor/finding.ts';
+import { DoctorService } from '../../../src/operations/doctor/doctor.service.ts';
+import type { Check, Finding, Outcome } from '../../../src/operations/doctor/finding.ts';
 import {
   createAccountsCheck,
   createChallengeExpiryCheck,
 } from '../../../src/operations/doctor/rows.check.ts';
 import { createStuckWorkCheck } from '../../../src/operations/doctor/stuck-work.check.ts';
-import { createWorkflowCommandService } from '../../../src/platform/temporal/workflow-command.service.ts';
+import { WorkflowCommandService } from '../../../src/platform/temporal/workflow-command.service.ts';
 import * as deliveryInspectionStore from '../../../src/webhooks/relay/delivery-inspection.store.ts';
 import { createEngine } from '../../workflows/delivery-engine.ts';
 
@@ -21,10 +21,10 @@ async function examine(fix = false) {
   const check = createStuckWorkCheck({
     database: engine.database,
     store: deliveryInspectionStore,
-    commands: createWorkflowCommandService(),
+    commands: new WorkflowCommandService(),
     sweep: engine.sweep(3_600_000),
   });
-  const [report] = await createDoctorService([check]).examine(
+  const [report] = await new DoctorService({ checks: [check] }).examine(
     { fix },
     { onFinding: (finding, outcome) => findings.push({ ...finding, outcome }) },
   );
@@ -133,9 +133,9 @@ describe('the examination of waiting work', () => {
 });
 
 describe('what only a person or a worker can change', () => {
-  const findingsOf = async (check: Parameters<typeof createDoctorService>[0][number]) => {
+  const findingsOf = async (check: Check) => {
     const findings: [string, Outcome][] = [];
-    await createDoctorService([check]).examine(
+    await new DoctorService({ checks: [check] }).examine(
       { fix: true },
       { onFinding: ({ code }, outcome) => findings.push([code, outcome]) },
     );

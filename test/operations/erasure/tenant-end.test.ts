@@ -7,7 +7,7 @@ import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { listExported } from '../../../src/operations/erasure/erasure-rules.ts';
 import { listLeft } from '../../../src/operations/erasure/tenant-end.store.ts';
-import { createTenantErasureService } from '../../../src/operations/erasure/tenant-erasure.service.ts';
+import { TenantErasureService } from '../../../src/operations/erasure/tenant-erasure.service.ts';
 import type { Tenant } from '../../../src/platform/context.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import { createSealing, tamper } from '../../audit/sealing.ts';
@@ -28,7 +28,7 @@ const test = await useTestDatabase();
 const service = createPatientDatabase({ url: test.serviceUrl, pool: 4, applicationName: 'erasure' });
 const rooms = createOperatorRooms(test.database);
 const sealing = createSealing(test.database);
-const erasure = createTenantErasureService({
+const erasure = new TenantErasureService({
   database: service,
   tenants: rooms.tenants,
   certificates: rooms.certificates,

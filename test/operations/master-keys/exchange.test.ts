@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { createDpopNonces } from '../../../src/authentication/dpop/dpop-nonce.ts';
 import { createSuccessorDeriver } from '../../../src/authentication/tokens/refresh-successor.node.ts';
-import { createUserService } from '../../../src/authentication/users/user.service.ts';
+import { UserService } from '../../../src/authentication/users/user.service.ts';
 import { sealingKeys } from '../../../src/platform/config-values.ts';
 import { hashSecret } from '../../../src/platform/crypto/opaque-secret.node.ts';
 import { type MasterKey, openSecret, sealSecret } from '../../../src/platform/crypto/secret-box.node.ts';
@@ -65,9 +65,7 @@ describe('between the steps of an exchange', () => {
 
   it.each(between)('$name, and a user whom both name together is one', async ({ sealing, opening }) => {
     const { tenant } = await provisionTenant(createAccounts(database), `t-${newId()}`);
-    const [first, other] = [sealing, opening].map((masterKeys) =>
-      createUserService({ database, masterKeys }),
-    );
+    const [first, other] = [sealing, opening].map((masterKeys) => new UserService({ database, masterKeys }));
     const subject = { issuer: 'https://idp.example', sub: newId() };
     const keep = (unit: Transaction, users = first) => users?.keep(unit, tenant.id, subject);
     let later: Promise<string | undefined> | undefined;

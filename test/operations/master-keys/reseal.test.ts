@@ -7,12 +7,12 @@ import { refuseForeignMasterKey } from '../../../src/app/start-checks.ts';
 import { SEALED_COLUMNS } from '../../../src/app/wiring/sealed-columns.ts';
 import type { Finding } from '../../../src/operations/doctor/finding.ts';
 import { createSealedSecretsCheck } from '../../../src/operations/doctor/rows.check.ts';
-import { createSealedSecretService } from '../../../src/operations/master-keys/sealed-secret.service.ts';
+import { SealedSecretService } from '../../../src/operations/master-keys/sealed-secret.service.ts';
 import { sealingKeys as readMasterKeys } from '../../../src/platform/config-values.ts';
 import type { MasterKey } from '../../../src/platform/crypto/secret-box.node.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import type { Queryable } from '../../../src/platform/database/transaction.ts';
-import { createSubscriptionSealing } from '../../../src/webhooks/subscriptions/subscription-sealing.service.ts';
+import { SubscriptionSealing } from '../../../src/webhooks/subscriptions/subscription-sealing.service.ts';
 import { createAccounts, provisionTenant, requestTo } from '../../authentication/tokens/accounts.ts';
 import { createTestDatabase } from '../../setup/database.ts';
 import { insertSubscription } from '../../webhooks/intake/fixture.ts';
@@ -29,7 +29,7 @@ beforeEach(async () => {
 afterAll(() => test?.drop());
 
 const secretsOf = (masterKeys: MasterKey[], database: Queryable = test.database) =>
-  createSealedSecretService({ database, columns: SEALED_COLUMNS, masterKeys });
+  new SealedSecretService({ database, columns: SEALED_COLUMNS, masterKeys });
 
 /**
  * A tenant with a successor of its issuer key, and subscriptions that have secrets and headers, all under the old
@@ -39,7 +39,7 @@ async function prepare(subscriptions = 2) {
   const accounts = createAccounts(test.database, { masterKeys: [older] });
   const { tenant } = await provisionTenant(accounts, `t-${newId()}`);
   await accounts.issuerRotation.perform({ tenantId: tenant.id }, 'publish');
-  const sealing = createSubscriptionSealing({ masterKeys: [older] });
+  const sealing = new SubscriptionSealing({ masterKeys: [older] });
   const ids: string[] = [];
   for (let count = 0; count < subscriptions; count += 1) {
     const id = await insertSubscription(test.database, requestTo(tenant), { filters: ['*'] });
@@ -63,7 +63,7 @@ async function readSubscription(id: string, masterKeys: MasterKey[]) {
     'SELECT secret_sealed AS secret, next_secret_sealed AS next, headers_sealed AS headers FROM subscriptions WHERE id = $1',
     [id],
   );
-  const sealing = createSubscriptionSealing({ masterKeys });
+  const sealing = new SubscriptionSealing({ masterKeys });
   const [row] = rows as [Record<'secret' | 'next' | 'headers', Buffer>];
   return [
     sealing.openSecret(id, row.secret),
@@ -108,7 +108,7 @@ describe('sealing anew', () => {
   it('leaves what was changed meanwhile, and comes back to what was locked', async () => {
     const { tenant, ids } = await prepare();
     const [changed = '', locked = ''] = ids;
-    const theirs = createSubscriptionSealing({ masterKeys: [newer] }).sealSecret(changed, 'theirs');
+    const theirs = new SubscriptionSealing({ masterKeys: [newer] }).sealSecret(changed, 'theirs');
     let began = false;
     let holding: Promise<unknown> = Promise.resolve();
     const busy: Queryable = {
@@ -148,7 +148,7 @@ describe('sealing anew', () => {
     const strange = { id: 'strange', key: randomBytes(32) };
     await test.database.query('UPDATE subscriptions SET next_secret_sealed = $2 WHERE id = $1', [
       to,
-      createSubscriptionSealing({ masterKeys: [strange] }).sealSecret(to ?? '', 'x'),
+      new SubscriptionSealing({ masterKeys: [strange] }).sealSecret(to ?? '', 'x'),
     ]);
     const place = { table: 'subscriptions', secrets: 1 };
     const { remaining, ...report } = await secretsOf([newer, older]).reseal();
@@ -164,7 +164,7 @@ describe('a master key that was left out too early', () => {
   it('keeps a process from starting, which says whose secrets they are; the doctor says so too', async () => {
     const { ids } = await prepare(1);
     await secretsOf([newer, older]).reseal();
-    const sealed = createSubscriptionSealing({ masterKeys: [older] }).sealHeaders(ids[0] ?? '', { a: 'c' });
+    const sealed = new SubscriptionSealing({ masterKeys: [older] }).sealHeaders(ids[0] ?? '', { a: 'c' });
     await test.database.query('UPDATE subscriptions SET headers_sealed = $1', [sealed]);
     const { issuer } = createAccounts(test.database, { masterKeys: [newer] });
     const start = (keys: MasterKey[]) => refuseForeignMasterKey({ issuer, sealedSecrets: secretsOf(keys) });

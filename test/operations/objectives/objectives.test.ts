@@ -1,10 +1,7 @@
 // What processes count of the objectives, how it adds up over processes, restarts and days, and what it says.
 import { Registry } from 'prom-client';
 import { expect, it } from 'vitest';
-import {
-  createObjectiveKeeper,
-  judgeObjectives,
-} from '../../../src/operations/objectives/objective.service.ts';
+import { judgeObjectives, ObjectiveKeeper } from '../../../src/operations/objectives/objective.service.ts';
 import * as store from '../../../src/operations/objectives/objective.store.ts';
 import { createObjectives } from '../../../src/platform/metrics/objectives.ts';
 import { useTestDatabase } from '../../setup/database.ts';
@@ -16,7 +13,7 @@ const DAY = 86_400_000;
 function startProcess(clock: { now: number }, query = database.query) {
   const registry = new Registry();
   const objectives = createObjectives({ registry });
-  const keeper = createObjectiveKeeper({ database: { query }, objectives, now: () => clock.now });
+  const keeper = new ObjectiveKeeper({ database: { query }, objectives, now: () => clock.now });
   return {
     registry,
     keep: keeper.keep,

@@ -1,16 +1,16 @@
 // The room of the operators over one database: its services wired for real, and its commands run from their words.
 import { Command } from 'commander';
-import { createErasureCertificateService } from '../../../src/audit/erasure.service.ts';
+import { ErasureCertificateService } from '../../../src/audit/erasure.service.ts';
 import { registerTenantCommands } from '../../../src/identity/tenants/tenant.commands.ts';
 import { registerErasureCommands } from '../../../src/operations/erasure/erasure.commands.ts';
-import { createTenantEndService } from '../../../src/operations/erasure/tenant-end.service.ts';
+import { TenantEndService } from '../../../src/operations/erasure/tenant-end.service.ts';
 import { isEnding } from '../../../src/operations/erasure/tenant-end.store.ts';
-import { createTenantExportService } from '../../../src/operations/erasure/tenant-export.service.ts';
+import { TenantExportService } from '../../../src/operations/erasure/tenant-export.service.ts';
 import { registerHostCommands } from '../../../src/operations/operators/host.commands.ts';
-import { createHostService } from '../../../src/operations/operators/host.service.ts';
+import { HostService } from '../../../src/operations/operators/host.service.ts';
 import { registerOperatorCommands } from '../../../src/operations/operators/operator.commands.ts';
-import { createOperatorActService } from '../../../src/operations/operators/operator-act.service.ts';
-import { createSuspensionService } from '../../../src/operations/operators/suspension.service.ts';
+import { OperatorActService } from '../../../src/operations/operators/operator-act.service.ts';
+import { SuspensionService } from '../../../src/operations/operators/suspension.service.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
 import { wireEndpoints } from '../../../src/webhooks/endpoints/wire.ts';
 import { createAccounts } from '../../authentication/tokens/accounts.ts';
@@ -28,15 +28,15 @@ export function createOperatorRooms(
   const { tenants, provisioning } = accounts;
   const platform = createTestPlatform(database, { ...accounts.platform, notifier });
   const { endpoints, hostHolds } = wireEndpoints(platform, accounts);
-  const acts = createOperatorActService(accounts);
-  const suspensions = createSuspensionService({ ...accounts, endpoints, acts, isEnding });
+  const acts = new OperatorActService(accounts);
+  const suspensions = new SuspensionService({ ...accounts, endpoints, acts, isEnding });
   const operators = {
     acts,
     suspensions,
-    ends: createTenantEndService({ ...accounts, suspensions, acts }),
-    exports: createTenantExportService({ ...accounts, acts }),
-    certificates: createErasureCertificateService({ database, auditKeys: AUDIT_KEYS }),
-    hosts: createHostService({ database, hosts: hostHolds, acts }),
+    ends: new TenantEndService({ ...accounts, suspensions, acts }),
+    exports: new TenantExportService({ ...accounts, acts }),
+    certificates: new ErasureCertificateService({ database, auditKeys: AUDIT_KEYS }),
+    hosts: new HostService({ database, hosts: hostHolds, acts }),
   };
 
   return {

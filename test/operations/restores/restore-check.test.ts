@@ -1,11 +1,11 @@
 // What `countersign restore-check` does to a restored database before anything serves.
 import { expect, it } from 'vitest';
-import { createConsoleCodeService } from '../../../src/authentication/console/code.service.ts';
+import { ConsoleCodeService } from '../../../src/authentication/console/code.service.ts';
 import { findAhead } from '../../../src/operations/doctor/cluster.store.ts';
-import { createOperatorActService } from '../../../src/operations/operators/operator-act.service.ts';
+import { OperatorActService } from '../../../src/operations/operators/operator-act.service.ts';
 import { readIds } from '../../../src/operations/restores/restore.store.ts';
 import { planIds } from '../../../src/operations/restores/restore.ts';
-import { createRestoreCheckService } from '../../../src/operations/restores/restore-check.service.ts';
+import { RestoreCheckService } from '../../../src/operations/restores/restore-check.service.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import { createProver } from '../../authentication/dpop/proofs.ts';
 import { createAccounts, provisionTenant, requestTo } from '../../authentication/tokens/accounts.ts';
@@ -17,9 +17,9 @@ const intent = { operator: 'jo', reason: 'the disk was lost' };
 async function open() {
   const database = createPatientDatabase({ url: serviceUrl, pool: 3, applicationName: 'test' });
   const accounts = createAccounts(database);
-  const acts = createOperatorActService(accounts);
-  const consoleCodes = createConsoleCodeService(accounts);
-  const restores = createRestoreCheckService({ ...accounts, database, findAhead, consoleCodes, acts });
+  const acts = new OperatorActService(accounts);
+  const consoleCodes = new ConsoleCodeService(accounts);
+  const restores = new RestoreCheckService({ ...accounts, database, findAhead, consoleCodes, acts });
   const nextId = async () =>
     Number((await database.query<{ xid: string }>('SELECT pg_current_xact_id()::text AS xid')).rows[0]?.xid);
   return { ...accounts, database, consoleCodes, restores, nextId };

@@ -2,11 +2,11 @@
 
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { wireRetention } from '../../../src/app/wiring/retention.ts';
-import { createRetentionService } from '../../../src/operations/retention/retention.service.ts';
+import { RetentionService } from '../../../src/operations/retention/retention.service.ts';
 import { describeReport } from '../../../src/operations/retention/retention.ts';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import { listOldPartitions } from '../../../src/platform/database/partitions.ts';
-import { createRecordService } from '../../../src/webhooks/intake/record.service.ts';
+import { RecordService } from '../../../src/webhooks/intake/record.service.ts';
 import { useTestDatabase } from '../../setup/database.ts';
 import { createTestPlatform } from '../../setup/platform.ts';
 import { accept, dayOf, moveToDay, pulse } from '../../webhooks/accounts/fixture.ts';
@@ -19,7 +19,7 @@ const poke = vi.fn();
 const test = await useTestDatabase();
 const platform = createTestPlatform(test.database, { notifier: { poke } });
 const retention = wireRetention(platform, {
-  records: createRecordService({ notifier: { poke: () => undefined } }),
+  records: new RecordService({ notifier: { poke: () => undefined } }),
 });
 beforeEach(async () => {
   context = await createTenantContext(test.database);
@@ -55,7 +55,7 @@ describe('a purge', () => {
       return removed;
     };
     const service = (budget: number) =>
-      createRetentionService({
+      new RetentionService({
         database: test.database,
         expiry: { expire: async () => 0 },
         accounts: { countDue: async () => 0, countDay: async () => [], closeDay: async () => undefined },

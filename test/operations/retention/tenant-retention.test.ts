@@ -3,8 +3,8 @@ import { NIL } from 'uuid';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { wireRetention } from '../../../src/app/wiring/retention.ts';
 import type { RequestContext } from '../../../src/platform/context.ts';
-import { createAccountService } from '../../../src/webhooks/accounts/account.service.ts';
-import { createRecordService } from '../../../src/webhooks/intake/record.service.ts';
+import { AccountService } from '../../../src/webhooks/accounts/account.service.ts';
+import { RecordService } from '../../../src/webhooks/intake/record.service.ts';
 import { pageOfOld, removeEnded } from '../../../src/webhooks/rows/removal.store.ts';
 import { useTestDatabase } from '../../setup/database.ts';
 import { createTestPlatform } from '../../setup/platform.ts';
@@ -20,7 +20,7 @@ const wired = (config = {}, settings?: { chunk: number; budget: number }) => {
   const platform = createTestPlatform(test.database, { notifier: { poke: () => undefined } });
   return wireRetention(
     { ...platform, config: { ...platform.config, ...config } },
-    { records: createRecordService({ notifier: { poke: () => undefined } }), settings },
+    { records: new RecordService({ notifier: { poke: () => undefined } }), settings },
   );
 };
 
@@ -135,7 +135,7 @@ describe('ended deliveries', () => {
   it('stay in the account of their day, which is counted anew while the rest of them ends', async () => {
     await fill(tenant, 5);
     await keep(tenant, 'deliveries_days = 2, events_days = 2');
-    const accounts = createAccountService({ database: test.database, onDifference: () => undefined });
+    const accounts = new AccountService({ database: test.database, onDifference: () => undefined });
     const day = await dayOf(test.database, 5);
     const counted = async () => {
       // What was removed was removed before the count began.
@@ -167,7 +167,7 @@ describe('ended deliveries', () => {
     await keep(tenant, 'deliveries_days = 2, events_days = 2');
     for (const name of ['deliveries of tenants', 'events of tenants']) await retention.purge(name, pulse);
     await test.database.query("UPDATE delivery_accounts SET gone_at = gone_at - interval '1 hour'");
-    const accounts = createAccountService({ database: test.database, onDifference: () => undefined });
+    const accounts = new AccountService({ database: test.database, onDifference: () => undefined });
     await accounts.countDay(await dayOf(test.database, 5), pulse);
     const { rows } = await test.database.query(
       'SELECT accepted, delivered, held, failed, difference FROM delivery_accounts WHERE tenant_id = $1',
@@ -179,7 +179,7 @@ describe('ended deliveries', () => {
   it('leave an account as it is that is counted while they go', async () => {
     await fill(tenant, 5);
     await keep(tenant, 'deliveries_days = 2');
-    const accounts = createAccountService({ database: test.database, onDifference: () => undefined });
+    const accounts = new AccountService({ database: test.database, onDifference: () => undefined });
     const day = await dayOf(test.database, 5);
     await accounts.countDay(day, pulse);
     await retention.purge('deliveries of tenants', pulse);

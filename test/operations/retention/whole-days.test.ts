@@ -3,7 +3,7 @@ import { beforeEach, expect, it } from 'vitest';
 import { wireRetention } from '../../../src/app/wiring/retention.ts';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import { sum } from '../../../src/webhooks/accounts/account.store.ts';
-import { createRecordService } from '../../../src/webhooks/intake/record.service.ts';
+import { RecordService } from '../../../src/webhooks/intake/record.service.ts';
 import { useTestDatabase } from '../../setup/database.ts';
 import { createTestPlatform } from '../../setup/platform.ts';
 import { accept, dayOf, moveToDay, pulse } from '../../webhooks/accounts/fixture.ts';
@@ -18,7 +18,7 @@ const keptFor = (retentionDays: number) => {
   const platform = createTestPlatform(test.database, { notifier: { poke: () => undefined } });
   return wireRetention(
     { ...platform, config: { ...platform.config, retentionDays } },
-    { records: createRecordService({ notifier: { poke: () => undefined } }) },
+    { records: new RecordService({ notifier: { poke: () => undefined } }) },
   );
 };
 

@@ -210,7 +210,7 @@ const ENDS: readonly (readonly [string, string, () => Promise<Prepared>])[] = [
   ],
   [
     'a user is forgotten',
-    'authentication/users/user-forgetting.service.ts createUserForgettingService',
+    'authentication/users/user-forgetting.service.ts forget',
     delegated(({ subject }) => manage(owner, 'POST', '/api/v1/users/forget', { subject })),
   ],
   ['an application loses a scope', APPLICATION, patchApplication({ scopes: ['openid'] })],
@@ -332,7 +332,7 @@ describe('every place in the sources that ends tokens', () => {
   it('is one of those that were done above', () => {
     const others = [
       'authentication/issuer/issuer-key.service.ts revokeKey',
-      'operations/operators/suspension.service.ts createSuspensionService',
+      'operations/operators/suspension.service.ts change',
     ];
     const done = ENDS.map(([, place]) => place);
     expect([...new Set(findEnds())].sort()).toEqual([...new Set([...done, ...others])].sort());
@@ -356,7 +356,7 @@ function findEnds(): string[] {
       return readFileSync(`src/${file}`, 'utf8')
         .split('\n')
         .flatMap((line) => {
-          name = /^(?:export )?(?:async )?function (\w+)/.exec(line)?.[1] ?? name;
+          name = /^(?:(?:export )?(?:async )?function | {2}#?)(\w+)(?=[(<]| = )/.exec(line)?.[1] ?? name;
           const isUse = ENDING.test(line) && !/^\s*(\*|\/|\w+\??: Pick<)/.test(line);
           return isUse ? [`${file} ${name}`] : [];
         });

@@ -14,7 +14,7 @@ import {
 import { createEntityStarter } from '../../../src/platform/temporal/entity.client.ts';
 import { deliveryWorkflowId, SEARCH_ATTRIBUTES, workflowUrl } from '../../../src/platform/temporal/names.ts';
 import { ensureNamespace, knowsSearchAttributes } from '../../../src/platform/temporal/namespace.ts';
-import { createDeliveryStarter } from '../../../src/webhooks/relay/delivery-workflow.client.ts';
+import { DeliveryStarter } from '../../../src/webhooks/relay/delivery-workflow.client.ts';
 import { eventually } from '../../workflows/delivery-engine.ts';
 
 describe('names', () => {
@@ -73,7 +73,7 @@ describe('the namespace', () => {
     });
     const native = await NativeConnection.connect({ address: inject('temporalAddress') });
     const client = createTemporalClient(native, { namespace });
-    const starter = createDeliveryStarter({
+    const starter = new DeliveryStarter({
       client,
       taskQueues: { main: 'none', attempts: 'none', slow: 'none' },
     });

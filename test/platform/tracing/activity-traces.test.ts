@@ -6,7 +6,7 @@ import { createTemporalClient } from '../../../src/platform/temporal/client.ts';
 import { deliveryWorkflowId } from '../../../src/platform/temporal/names.ts';
 import { createDeliveryWorker } from '../../../src/platform/temporal/worker.ts';
 import type { SendResult } from '../../../src/webhooks/deliveries/attempt.ts';
-import { createDeliveryStarter } from '../../../src/webhooks/relay/delivery-workflow.client.ts';
+import { DeliveryStarter } from '../../../src/webhooks/relay/delivery-workflow.client.ts';
 import { workflowBundle } from '../../setup/workflow-bundle.ts';
 import { installRuntimeOnce } from '../../workflows/delivery-engine.ts';
 import { tracerWithSpans } from './spans.ts';
@@ -46,7 +46,7 @@ describe('attempts of a traced delivery', () => {
     });
     const running = worker.run();
     const deliveryId = randomUUID();
-    await createDeliveryStarter({ client, taskQueues }).start({
+    await new DeliveryStarter({ client, taskQueues }).start({
       deliveryId,
       generation: 0,
       tenantId: randomUUID(),

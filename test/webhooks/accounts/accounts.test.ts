@@ -7,10 +7,10 @@ import { prepareEvent } from '../../../src/events/event.ts';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import { registerAccountMetrics } from '../../../src/webhooks/accounts/account.metrics.ts';
-import { createAccountService } from '../../../src/webhooks/accounts/account.service.ts';
+import { AccountService } from '../../../src/webhooks/accounts/account.service.ts';
 import * as store from '../../../src/webhooks/accounts/account.store.ts';
 import type { WrongAccount } from '../../../src/webhooks/accounts/account.ts';
-import { createAccountReadingService } from '../../../src/webhooks/accounts/account-reading.service.ts';
+import { AccountReadingService } from '../../../src/webhooks/accounts/account-reading.service.ts';
 import * as eventStore from '../../../src/webhooks/intake/event.store.ts';
 import { createTestDatabase, useTestDatabase } from '../../setup/database.ts';
 import { createTenantContext, insertSubscription } from '../intake/fixture.ts';
@@ -36,9 +36,9 @@ async function count(daysAgo = 0) {
   const onDifference = (account: WrongAccount) => {
     if (!left.has(account.tenantId)) told.push(account);
   };
-  const service = createAccountService({ database, store, onDifference });
+  const service = new AccountService({ database, store, onDifference });
   await service.countDay(await dayOf(database, daysAgo), pulse);
-  const [account] = await createAccountReadingService({ database }).list(context, {
+  const [account] = await new AccountReadingService({ database }).list(context, {
     since: await dayOf(database, daysAgo),
     until: undefined,
   });
@@ -224,7 +224,7 @@ describe('a day that is too much for one statement', () => {
   it('is counted in smaller spans, and each moment of it once', async () => {
     const day = '2026-05-05';
     const spans: { from: number; to: number }[] = [];
-    const service = createAccountService({
+    const service = new AccountService({
       database: test.database,
       store: {
         ...store,
@@ -245,7 +245,7 @@ describe('a day that is too much for one statement', () => {
   });
 
   it('fails when no span can be counted', async () => {
-    const service = createAccountService({
+    const service = new AccountService({
       database: test.database,
       store: { ...store, count: () => Promise.reject(new Error('no database')) },
       onDifference: () => undefined,
@@ -257,7 +257,7 @@ describe('a day that is too much for one statement', () => {
 describe('what is due', () => {
   it('is today and yesterday always, and an older day once a day', async () => {
     const fresh = await createTestDatabase();
-    const service = createAccountService({ database: fresh.database, store, onDifference: () => undefined });
+    const service = new AccountService({ database: fresh.database, store, onDifference: () => undefined });
     expect(await service.countDue(30, pulse)).toBe(31);
     await fresh.database.query('UPDATE delivery_account_days SET took_ms = 0');
     expect(await store.due(fresh.database, 30)).toEqual([

@@ -2,9 +2,9 @@
 import { randomUUID } from 'node:crypto';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
-import { createRecordService } from '../../../src/webhooks/intake/record.service.ts';
+import { RecordService } from '../../../src/webhooks/intake/record.service.ts';
 
-const records = createRecordService({ notifier: { poke: () => undefined } });
+const records = new RecordService({ notifier: { poke: () => undefined } });
 
 /** How a pulse looks to which nobody listens. */
 export const pulse = { heartbeat: () => undefined, signal: new AbortController().signal };

@@ -1,6 +1,6 @@
 // The word for the state of an endpoint: the interface and its workflow say the same of the same row, and why.
 import { afterAll, expect, it } from 'vitest';
-import { createEndpointRecoveryService } from '../../../src/webhooks/endpoints/endpoint-recovery.service.ts';
+import { EndpointRecoveryService } from '../../../src/webhooks/endpoints/endpoint-recovery.service.ts';
 import { createWebhookRooms } from '../webhook-rooms.ts';
 
 const rooms = await createWebhookRooms();
@@ -41,7 +41,7 @@ it.each(STATES)('of an endpoint that %s', async (_, row, waiting, state) => {
   if (waiting > 0) await rooms.publish(id, waiting);
   await rooms.database.query(`UPDATE endpoints SET ${row} WHERE subscription_id = $1`, [id]);
   const unused = () => Promise.reject(new Error('only reads'));
-  const workflow = await createEndpointRecoveryService({
+  const workflow = await new EndpointRecoveryService({
     database: rooms.database,
     subscriptions: { deactivateFailing: unused },
     tenants: { byId: unused },

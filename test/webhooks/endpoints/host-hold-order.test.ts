@@ -3,13 +3,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { Transaction } from '../../../src/platform/database/transaction.ts';
-import { createHostHoldService } from '../../../src/webhooks/endpoints/host-hold.service.ts';
+import { HostHoldService } from '../../../src/webhooks/endpoints/host-hold.service.ts';
 import { createWebhookRooms } from '../webhook-rooms.ts';
 
 const rooms = await createWebhookRooms();
 afterAll(() => rooms.close());
 
-const hosts = createHostHoldService({});
+const hosts = new HostHoldService({});
 const INTENT = { length: 'released', reason: 'test', operator: 'jo' } as const;
 let names = 0;
 

@@ -1,13 +1,13 @@
 // The estimate of a tenant's backlog.
 import { describe, expect, it, vi } from 'vitest';
-import { createBacklogGauge } from '../../../src/webhooks/intake/backlog.service.ts';
+import { BacklogGauge } from '../../../src/webhooks/intake/backlog.service.ts';
 import { PATIENCE } from '../../setup/patience.ts';
 
 function createGauge(limit: number) {
   let now = 0;
   const state = { unfinished: 0 };
   const count = vi.fn(async (_tenant: string, _atMost: number) => state.unfinished);
-  const gauge = createBacklogGauge({ count, limit, clock: () => now });
+  const gauge = new BacklogGauge({ count, limit, clock: () => now });
   return {
     gauge,
     count,

@@ -6,14 +6,14 @@ import { ACCESS_TYPES, type JsonObject, prepareEvent } from '../../../src/events
 import type { RequestContext } from '../../../src/platform/context.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import * as store from '../../../src/webhooks/intake/event.store.ts';
-import { createRecordService } from '../../../src/webhooks/intake/record.service.ts';
+import { RecordService } from '../../../src/webhooks/intake/record.service.ts';
 import { useTestDatabase } from '../../setup/database.ts';
 import { countRows, createTenantContext, insertSubscription } from './fixture.ts';
 
 let context: RequestContext;
 
 const poke = vi.fn();
-const records = createRecordService({ notifier: { poke } });
+const records = new RecordService({ notifier: { poke } });
 
 const test = await useTestDatabase();
 
@@ -215,7 +215,7 @@ describe('emit', () => {
     expect(emit('webhook.test', { ...data, more: 1 })).toThrow(/webhook\.test carries other data.*more/s);
     expect(emit('webhook.test', { message: '' })).toThrow(/subscription_id/);
     expect(emit('webhook.made_up', data)).toThrow('webhook.made_up is not in the catalogue');
-    const unchecked = createRecordService({ notifier: { poke }, checked: false });
+    const unchecked = new RecordService({ notifier: { poke }, checked: false });
     expect(emit('webhook.made_up', data, unchecked)).not.toThrow();
   });
 

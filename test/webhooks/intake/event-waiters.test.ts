@@ -2,11 +2,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { Look } from '../../../src/webhooks/intake/event-look.store.ts';
 import { createEventNews, type TenantNews } from '../../../src/webhooks/intake/event-news.ts';
-import {
-  createEventWaiters,
-  type EventWaiters,
-  type WaiterSettings,
-} from '../../../src/webhooks/intake/event-waiters.service.ts';
+import { EventWaiters, type WaiterSettings } from '../../../src/webhooks/intake/event-waiters.service.ts';
 
 const STAYS = () => undefined;
 const LONG = 3_600_000;
@@ -28,7 +24,7 @@ function start(settings: Partial<WaiterSettings> = {}) {
     return { position, next: BigInt(looks) + 1n, readAt: new Date(looks * 1_000), news };
   };
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  waiters = createEventWaiters({
+  waiters = new EventWaiters({
     database: { query: () => Promise.reject(new Error('the look is played')) },
     listen: (onNotice) => {
       hear = onNotice;

@@ -1,7 +1,7 @@
 // The feed: nothing is missed and nothing comes twice, in any order of commits.
 import { afterAll, describe, expect, it } from 'vitest';
 import { newId } from '../../../src/platform/database/ids.ts';
-import { createFeedService, type FeedPage } from '../../../src/webhooks/intake/feed.service.ts';
+import { type FeedPage, FeedService } from '../../../src/webhooks/intake/feed.service.ts';
 import { positionAfterAll } from '../../../src/webhooks/intake/feed-cursor.ts';
 import { createWebhookRooms } from '../webhook-rooms.ts';
 import { CURSORS } from './fixture.ts';
@@ -169,7 +169,7 @@ describe('the feed', () => {
       context,
       ids.map((id) => publication(id, 'org.created', { text: 'x'.repeat(100_000) })),
     );
-    const page = await createFeedService({
+    const page = await new FeedService({
       ...CURSORS,
       database,
       deliveries: rooms.deliveries,

@@ -8,10 +8,10 @@ import { createRequestTurns } from '../../../src/platform/http/request-turns.ts'
 import { createLogger } from '../../../src/platform/logger.ts';
 import { openPlatform } from '../../../src/platform/platform.ts';
 import { createEventRoutes } from '../../../src/webhooks/intake/event.routes.ts';
-import { createEventWaiters } from '../../../src/webhooks/intake/event-waiters.service.ts';
-import { createFeedService } from '../../../src/webhooks/intake/feed.service.ts';
-import { createHeldFeedService } from '../../../src/webhooks/intake/held-feed.service.ts';
-import { createPublishingService } from '../../../src/webhooks/intake/publishing.service.ts';
+import { EventWaiters } from '../../../src/webhooks/intake/event-waiters.service.ts';
+import { FeedService } from '../../../src/webhooks/intake/feed.service.ts';
+import { HeldFeedService } from '../../../src/webhooks/intake/held-feed.service.ts';
+import { PublishingService } from '../../../src/webhooks/intake/publishing.service.ts';
 import { wireEventNews } from '../../../src/webhooks/intake/wire.ts';
 import { startTestServer, tokenFor, tokensAfter } from '../../platform/http/test-server.ts';
 import { PATIENT, useTestDatabase } from '../../setup/database.ts';
@@ -42,7 +42,7 @@ async function startProcess({ looks = true, heard = true, ofTenant = 1_000 } = {
   const { database } = platform;
   const { tellEvents, listenToEvents } = wireEventNews(platform);
   const notices: (string | undefined)[] = [];
-  const waiters = createEventWaiters({
+  const waiters = new EventWaiters({
     database,
     listen: (onNotice) =>
       listenToEvents((text) => {
@@ -52,15 +52,15 @@ async function startProcess({ looks = true, heard = true, ofTenant = 1_000 } = {
     ...(looks ? {} : { look: () => Promise.reject(new Error('no look')) }),
     settings: { most: { client: ofTenant, tenant: ofTenant, process: 2 * ofTenant } },
   });
-  const feed = createFeedService({ ...CURSORS, database, deliveries: { listOfEvent: async () => [] } });
+  const feed = new FeedService({ ...CURSORS, database, deliveries: { listOfEvent: async () => [] } });
   const read = vi.fn(feed.read);
-  const publishing = createPublishingService({
+  const publishing = new PublishingService({
     database,
     notifier: { poke: () => undefined },
     tellEvents,
     backlog: { check: () => undefined, add: () => undefined },
   });
-  const heldFeed = createHeldFeedService({ feed: { read }, waiters });
+  const heldFeed = new HeldFeedService({ feed: { read }, waiters });
   let refusal: ServiceError | undefined;
   const turns = createRequestTurns({ connections: 1, now: () => 0 });
   const server = await startTestServer(createEventRoutes({ publishing, feed, heldFeed }), {

@@ -4,10 +4,10 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import { createRateLimiter } from '../../../src/platform/http/rate-limit.ts';
-import { createBacklogGauge } from '../../../src/webhooks/intake/backlog.service.ts';
+import { BacklogGauge } from '../../../src/webhooks/intake/backlog.service.ts';
 import { createEventRoutes } from '../../../src/webhooks/intake/event.routes.ts';
 import * as store from '../../../src/webhooks/intake/event.store.ts';
-import { createPublishingService } from '../../../src/webhooks/intake/publishing.service.ts';
+import { PublishingService } from '../../../src/webhooks/intake/publishing.service.ts';
 import { countAlone } from '../../platform/http/counts.ts';
 import { startTestServer, tokenFor } from '../../platform/http/test-server.ts';
 import { createPatientDatabase, useTestDatabase } from '../../setup/database.ts';
@@ -34,7 +34,7 @@ async function startProcess({ backlogLimit = 1_000_000, points = 0 } = {}) {
   });
 
   const statements: string[] = [];
-  const publishing = createPublishingService({
+  const publishing = new PublishingService({
     database: {
       query: (text, values) => {
         statements.push(text);
@@ -44,7 +44,7 @@ async function startProcess({ backlogLimit = 1_000_000, points = 0 } = {}) {
 
     limit: createRateLimiter({ name: 'publish', points, counts: countAlone() }),
     notifier: { poke: () => undefined },
-    backlog: createBacklogGauge({
+    backlog: new BacklogGauge({
       count: (tenantId, atMost) => store.countUnfinished(database, tenantId, atMost),
       limit: backlogLimit,
     }),

@@ -5,11 +5,11 @@ import type { JsonObject } from '../../../src/events/event.ts';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import { ServiceError } from '../../../src/platform/errors/service-error.ts';
 import { createRateLimiter } from '../../../src/platform/http/rate-limit.ts';
-import { createBacklogGauge } from '../../../src/webhooks/intake/backlog.service.ts';
+import { BacklogGauge } from '../../../src/webhooks/intake/backlog.service.ts';
 import { createEventRoutes } from '../../../src/webhooks/intake/event.routes.ts';
 import { readPublication } from '../../../src/webhooks/intake/event.schemas.ts';
 import * as store from '../../../src/webhooks/intake/event.store.ts';
-import { createPublishingService, type Published } from '../../../src/webhooks/intake/publishing.service.ts';
+import { type Published, PublishingService } from '../../../src/webhooks/intake/publishing.service.ts';
 import { countAlone } from '../../platform/http/counts.ts';
 import { startTestServer, tokenFor } from '../../platform/http/test-server.ts';
 import { useTestDatabase } from '../../setup/database.ts';
@@ -19,9 +19,9 @@ let context: RequestContext;
 let statements = 0;
 
 const poke = vi.fn();
-const backlog = createBacklogGauge({ count: async () => 0, limit: 1_000_000 });
+const backlog = new BacklogGauge({ count: async () => 0, limit: 1_000_000 });
 
-const publishing = createPublishingService({
+const publishing = new PublishingService({
   database: {
     query: (text, values) => {
       statements += 1;
@@ -50,7 +50,7 @@ describe('the limit of what a tenant publishes', () => {
   it('counts events, not requests, refuses beyond it, and writes nothing then', async () => {
     await insertSubscription(test.database, context, { filters: ['*'] });
     const other = await createTenantContext(test.database);
-    const limited = createPublishingService({
+    const limited = new PublishingService({
       database: test.database,
       notifier: { poke },
       backlog,

@@ -1,6 +1,6 @@
 // The feed of one tenant, for tests that read it, and what they know of its cursors.
 import type { RequestContext } from '../../../src/platform/context.ts';
-import { createFeedService, type FeedPage } from '../../../src/webhooks/intake/feed.service.ts';
+import { type FeedPage, FeedService } from '../../../src/webhooks/intake/feed.service.ts';
 import { encodePosition, type FeedPosition } from '../../../src/webhooks/intake/feed-cursor.ts';
 import type { WebhookRooms } from '../webhook-rooms.ts';
 import { CURSORS, createTenantContext } from './fixture.ts';
@@ -17,7 +17,7 @@ export const publication = (eventId: string, type = 'org.created', data = {}) =>
 export async function createFeed(rooms: WebhookRooms, now?: () => number) {
   const context = await createTenantContext(rooms.database);
   const { database, deliveries, publishing } = rooms;
-  const feed = createFeedService({ ...CURSORS, database, deliveries, now });
+  const feed = new FeedService({ ...CURSORS, database, deliveries, now });
   const publish = (ids: string[], type?: string, given: RequestContext = context) =>
     publishing.publish(
       given,

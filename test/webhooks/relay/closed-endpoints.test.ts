@@ -1,8 +1,8 @@
 // Thousands of closed endpoints with work in them: they cost looks, and never time in which nothing happens.
 
 import { afterAll, afterEach, expect, it, vi } from 'vitest';
-import { createAttemptMonitor } from '../../../src/webhooks/deliveries/attempt-monitor.service.ts';
-import { createRelayService, RELAY_SETTINGS } from '../../../src/webhooks/relay/relay.service.ts';
+import { AttemptMonitor } from '../../../src/webhooks/deliveries/attempt-monitor.service.ts';
+import { RELAY_SETTINGS, RelayService } from '../../../src/webhooks/relay/relay.service.ts';
 import * as store from '../../../src/webhooks/relay/relay.store.ts';
 import { eventually } from '../../workflows/delivery-engine.ts';
 import { createWebhookRooms } from '../webhook-rooms.ts';
@@ -42,7 +42,7 @@ async function startRelay() {
     looksAtStart = looks;
     return { kind: 'done', removed: true } as const;
   };
-  const relay = createRelayService({
+  const relay = new RelayService({
     database: rooms.database,
     store: {
       ...store,
@@ -53,7 +53,7 @@ async function startRelay() {
       },
     },
     starter: { start: async () => 'started', signal: async () => true },
-    monitor: createAttemptMonitor(),
+    monitor: new AttemptMonitor(),
     endpoints: rooms.endpoints,
     firstAttempts: { make },
     listen: () => ({ close: async () => undefined }),

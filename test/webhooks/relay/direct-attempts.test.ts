@@ -2,15 +2,12 @@
 // becomes of its claims when it fails.
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createPublishingService } from '../../../src/webhooks/intake/publishing.service.ts';
+import { PublishingService } from '../../../src/webhooks/intake/publishing.service.ts';
 import {
-  createDirectAttempts,
   DIRECT_SETTINGS,
+  DirectAttemptService,
 } from '../../../src/webhooks/relay/direct-attempts.service.ts';
-import {
-  createFirstAttemptService,
-  type FirstAttemptService,
-} from '../../../src/webhooks/relay/first-attempt.service.ts';
+import { FirstAttemptService } from '../../../src/webhooks/relay/first-attempt.service.ts';
 import { createEngine, type DeliveryEngine, eventually } from '../../workflows/delivery-engine.ts';
 
 let engine: DeliveryEngine;
@@ -28,19 +25,19 @@ async function startApi({
   database = engine.database,
 }: {
   settings?: Partial<Settings>;
-  firstAttempts?: FirstAttemptService;
+  firstAttempts?: Pick<FirstAttemptService, 'make'>;
   database?: Pick<DeliveryEngine['database'], 'query'>;
 } = {}) {
   const notifier = { poke: vi.fn() };
-  const directAttempts = createDirectAttempts({
+  const directAttempts = new DirectAttemptService({
     database,
     notifier,
-    firstAttempts: firstAttempts ?? createFirstAttemptService(engine.createAttempts()),
+    firstAttempts: firstAttempts ?? new FirstAttemptService(engine.createAttempts()),
     onFailure: (error) => engine.failures.push(error),
     settings: { ...DIRECT_SETTINGS, beat: 50, ...settings },
   });
   const running = directAttempts.start();
-  const publishing = createPublishingService({
+  const publishing = new PublishingService({
     database,
     notifier,
     backlog: { add: () => undefined, check: () => undefined },
@@ -86,7 +83,7 @@ const allDelivered = (subscription: string, count: number) =>
   }, 'the deliveries');
 
 /** First attempts that do not come back. */
-const stuck: FirstAttemptService = { make: () => new Promise(() => undefined) };
+const stuck: Pick<FirstAttemptService, 'make'> = { make: () => new Promise(() => undefined) };
 
 describe('an API process', () => {
   it('delivers what it has accepted, without a relay and without a row of the outbox left', async () => {

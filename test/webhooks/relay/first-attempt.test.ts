@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ServiceError } from '../../../src/platform/errors/service-error.ts';
-import { createFirstAttemptService } from '../../../src/webhooks/relay/first-attempt.service.ts';
+import { FirstAttemptService } from '../../../src/webhooks/relay/first-attempt.service.ts';
 import type { Work } from '../../../src/webhooks/relay/relay.store.ts';
 import { createEngine, type DeliveryEngine, eventually } from '../../workflows/delivery-engine.ts';
 
@@ -45,7 +45,7 @@ describe('a first attempt', () => {
     });
     const { id, path } = await engine.subscribe();
     const [delivery = ''] = await engine.publish(id);
-    const first = await createFirstAttemptService({ attempts, attemptRecords }).make(work(delivery, id));
+    const first = await new FirstAttemptService({ attempts, attemptRecords }).make(work(delivery, id));
     expect(first).toEqual({ kind: 'done', removed: true });
     expect(engine.receiver.of(path)).toHaveLength(1);
     expect(await engine.delivery(delivery)).toMatchObject({ status: 'delivered', attempt_count: 1 });
@@ -55,7 +55,7 @@ describe('a first attempt', () => {
     const { attempts, attemptRecords } = engine.createAttempts();
     const { id, path } = await engine.subscribe({ active: false });
     const [delivery = ''] = await engine.publish(id);
-    const first = await createFirstAttemptService({ attempts, attemptRecords }).make(work(delivery, id));
+    const first = await new FirstAttemptService({ attempts, attemptRecords }).make(work(delivery, id));
     expect(first).toEqual({ kind: 'release' });
     expect(engine.receiver.of(path)).toEqual([]);
     expect((await engine.outbox()).map(({ kind }) => kind)).toEqual(['first']);
@@ -67,7 +67,7 @@ describe('a first attempt', () => {
     const { id, path } = await engine.subscribe({ delaysMs: [500] });
     engine.receiver.answer(path, (_, count) => ({ status: count === 1 ? 500 : 200 }));
     const [delivery = ''] = await engine.publish(id);
-    const first = await createFirstAttemptService({ attempts, attemptRecords }).make(work(delivery, id));
+    const first = await new FirstAttemptService({ attempts, attemptRecords }).make(work(delivery, id));
     expect(first).toMatchObject({
       kind: 'continue',
       last: { n: 1, outcome: 'http:500' },
@@ -121,7 +121,7 @@ describe('a first attempt', () => {
     engine.receiver.answer(path, () => ({ status: 500 }));
     await engine.database.query('UPDATE endpoints SET permits = 3 WHERE subscription_id = $1', [id]);
     const [delivery = ''] = await engine.publish(id);
-    await createFirstAttemptService({ attempts, attemptRecords }).make(work(delivery, id));
+    await new FirstAttemptService({ attempts, attemptRecords }).make(work(delivery, id));
     const permits = async () => {
       const { rows } = await engine.database.query<{ permits: number }>(
         'SELECT permits FROM endpoints WHERE subscription_id = $1',
@@ -235,7 +235,7 @@ describe('a first attempt', () => {
     engine.receiver.answer(path, (_, count) => ({ status: count === 1 ? 500 : 200 }));
     const [delivery = ''] = await engine.publish(id);
     const { attempts, attemptRecords } = engine.createAttempts();
-    await createFirstAttemptService({ attempts, attemptRecords }).make(work(delivery, id));
+    await new FirstAttemptService({ attempts, attemptRecords }).make(work(delivery, id));
     await engine.starter.start({
       deliveryId: delivery,
       generation: 0,

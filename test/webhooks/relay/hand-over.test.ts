@@ -1,6 +1,6 @@
 // What a hand-over starts, gives back and settles, with the claim that it has. Times are numbers.
 import { expect, it } from 'vitest';
-import { createHandOver } from '../../../src/webhooks/relay/hand-over.service.ts';
+import { HandOver } from '../../../src/webhooks/relay/hand-over.service.ts';
 import type { Work } from '../../../src/webhooks/relay/relay.store.ts';
 import { createSlots } from '../../../src/webhooks/relay/slots.ts';
 import { createTurnstile } from '../../workflows/calm.ts';
@@ -37,7 +37,7 @@ async function handOver(work: Work, { late = false }: { late?: boolean } = {}) {
     ({ paced, deliveryId }: Work) => {
       if (deliveryId === work.deliveryId) calls.push([kind, paced]);
     };
-  const handing = createHandOver({
+  const handing = new HandOver({
     database: { query: () => Promise.reject(new Error('is not asked')) },
     starter: {
       start: async ({ deliveryId, local, waiting, last, grant }) => {

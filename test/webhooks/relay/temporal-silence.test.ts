@@ -2,7 +2,7 @@
 // when it is back.
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { countWaiting } from '../../../src/webhooks/backlog/backlog.store.ts';
-import { createTemporalSilence, type Silence } from '../../../src/webhooks/relay/temporal-silence.service.ts';
+import { type Silence, TemporalSilence } from '../../../src/webhooks/relay/temporal-silence.service.ts';
 import { PATIENCE } from '../../setup/patience.ts';
 import { createWebhookRooms } from '../webhook-rooms.ts';
 
@@ -12,7 +12,7 @@ afterEach(() => stop?.());
 function watch(answers: (probe: number) => boolean, countWaiting: () => Promise<number> = async () => 7) {
   const told: (Silence | 'answers')[] = [];
   let probes = 0;
-  const silence = createTemporalSilence({
+  const silence = new TemporalSilence({
     probe: async () => {
       probes += 1;
       return answers(probes);

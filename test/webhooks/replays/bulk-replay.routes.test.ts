@@ -3,7 +3,7 @@
 
 import { afterAll, describe, expect, it } from 'vitest';
 import * as store from '../../../src/webhooks/replays/bulk-replay.store.ts';
-import { createBulkReplayStepService } from '../../../src/webhooks/replays/bulk-replay-steps.service.ts';
+import { BulkReplayStepService } from '../../../src/webhooks/replays/bulk-replay-steps.service.ts';
 import { createWebhookRooms } from '../webhook-rooms.ts';
 
 const rooms = await createWebhookRooms();
@@ -237,7 +237,7 @@ describe('what is replayed', () => {
     const { id } = await given(4);
     const replay = await begin(id);
 
-    const failing = createBulkReplayStepService({
+    const failing = new BulkReplayStepService({
       store: { ...store, advance: () => Promise.reject(new Error('the process dies')) },
       database: rooms.database,
       notifier: rooms.notifier,

@@ -2,11 +2,11 @@
 import { Command } from 'commander';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { registerStatusCommand } from '../../../src/operations/status/status.commands.ts';
-import { createStatusService } from '../../../src/operations/status/status.service.ts';
+import { StatusService } from '../../../src/operations/status/status.service.ts';
 import type { Queryable } from '../../../src/platform/database/transaction.ts';
 import { countEndpoints } from '../../../src/webhooks/backlog/backlog.store.ts';
 import { ENDPOINT_STATES } from '../../../src/webhooks/endpoints/endpoint-state.ts';
-import { createStandingService } from '../../../src/webhooks/standing/standing.service.ts';
+import { StandingService } from '../../../src/webhooks/standing/standing.service.ts';
 import { read } from '../../../src/webhooks/standing/standing.store.ts';
 import { judgeStanding, SEVERITIES } from '../../../src/webhooks/standing/standing.ts';
 import { createWebhookRooms } from '../webhook-rooms.ts';
@@ -21,9 +21,9 @@ beforeAll(async () => {
   await fillTenant(rooms.database, rooms.acme.tenant.id, NEIGHBOUR);
 });
 
-const status = createStatusService({
+const status = new StatusService({
   database: rooms.database,
-  standing: createStandingService({ database: rooms.database }),
+  standing: new StandingService({ database: rooms.database }),
   // What the status says beside the endpoints.
   registry: { getMetricsAsJSON: async () => [] },
   hosts: { listFailing: async () => [] },

@@ -1,6 +1,6 @@
 // When a polled security event token is signed again.
 import { expect, it } from 'vitest';
-import { createSecurityEventService } from '../../../src/webhooks/streams/security-event.service.ts';
+import { SecurityEventService } from '../../../src/webhooks/streams/security-event.service.ts';
 
 const TENANT = { id: 't', issuerUrl: 'https://issuer.example' };
 const BODY = {
@@ -12,7 +12,7 @@ const BODY = {
 
 function start() {
   const state = { tenant: { ...TENANT }, kid: 'one', isBroken: false, signed: 0 };
-  const service = createSecurityEventService({
+  const service = new SecurityEventService({
     tenants: { byId: async () => state.tenant as never },
     signer: {
       signingKeyId: async () => state.kid,

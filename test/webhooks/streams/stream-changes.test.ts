@@ -1,6 +1,6 @@
 // What follows from a change of a stream in the rows of others: the audit log, and the deliveries that it held.
 import { afterAll, expect, it } from 'vitest';
-import { createStreamService } from '../../../src/webhooks/streams/stream.service.ts';
+import { StreamService } from '../../../src/webhooks/streams/stream.service.ts';
 import { createOperatorRooms } from '../../operations/operators/operator-rooms.ts';
 import { createWebhookRooms } from '../webhook-rooms.ts';
 import { PUSH } from './stream-rooms.ts';
@@ -8,7 +8,7 @@ import { PUSH } from './stream-rooms.ts';
 const rooms = await createWebhookRooms();
 const operators = createOperatorRooms(rooms.database);
 const context = rooms.demo;
-const streams = createStreamService({
+const streams = new StreamService({
   ...rooms,
   tenants: { isSuspended: async () => false, subscriptionLimit: 1_000 },
   agents: { exists: async () => false },

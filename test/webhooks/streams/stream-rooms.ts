@@ -5,8 +5,8 @@ import { wireWorkerRooms } from '../../../src/app/wiring/worker.ts';
 import { loadConfig } from '../../../src/platform/config.ts';
 import { createLogger } from '../../../src/platform/logger.ts';
 import { openPlatform } from '../../../src/platform/platform.ts';
-import { createFirstAttemptService } from '../../../src/webhooks/relay/first-attempt.service.ts';
-import { createRelayService, RELAY_SETTINGS } from '../../../src/webhooks/relay/relay.service.ts';
+import { FirstAttemptService } from '../../../src/webhooks/relay/first-attempt.service.ts';
+import { RELAY_SETTINGS, RelayService } from '../../../src/webhooks/relay/relay.service.ts';
 import * as relayStore from '../../../src/webhooks/relay/relay.store.ts';
 import { basic } from '../../authentication/tokens/accounts.ts';
 import { type Answer, type Party, startTenants } from '../../isolation/tenants-server.ts';
@@ -104,7 +104,7 @@ async function startRelay(url: string, publicUrl: string) {
   const logger = createLogger(config);
   const platform = openPlatform(config, { logger, name: 'worker', limits: PATIENT });
   const rooms = wireWorkerRooms(platform);
-  const relay = createRelayService({
+  const relay = new RelayService({
     ...rooms,
     database: platform.database,
     store: relayStore,
@@ -112,7 +112,7 @@ async function startRelay(url: string, publicUrl: string) {
       start: () => Promise.reject(new Error('no Temporal')),
       signal: () => Promise.reject(new Error('no Temporal')),
     } as never,
-    firstAttempts: createFirstAttemptService(rooms),
+    firstAttempts: new FirstAttemptService(rooms),
     listen: platform.notifier.listen,
     onFailure: () => undefined,
     settings: RELAY_SETTINGS,
