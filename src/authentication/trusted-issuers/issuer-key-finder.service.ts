@@ -23,12 +23,14 @@ export type KeyWanted = { readonly kid?: string | undefined; readonly alg: strin
 /** Creates the error for a token. @param fault continues a sentence that begins with the token */
 export type Refuse = (fault: string, cause?: unknown) => ServiceError;
 
-export class IssuerKeyFinder extends Service<{
+export type IssuerKeyFinderNeeds = {
   /** Caches the keys of issuers that publish them at an address. */
   issuerKeySets: KeySetCache;
   /** Keeps what a fetch met, null or why it failed. */
   noteFetch: NoteFetch;
-}> {
+};
+
+export class IssuerKeyFinder extends Service<IssuerKeyFinderNeeds> {
   // The cache key contains all members of the JWK, so a changed JWK is imported again.
   readonly #imported = createBoundedCache<KeyObject>({ limit: KEYS_KEPT });
 

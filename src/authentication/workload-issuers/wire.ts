@@ -3,7 +3,7 @@ import type { FailureLimits } from '../../platform/http/wire.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { JWT_BEARER_GRANT } from '../tokens/grant-types.ts';
 import { createFetchNote } from '../trusted-issuers/fetch-note.service.ts';
-import { IssuerKeyFinder } from '../trusted-issuers/issuer-key-finder.service.ts';
+import { IssuerKeyFinder, type IssuerKeyFinderNeeds } from '../trusted-issuers/issuer-key-finder.service.ts';
 import { WorkloadFailureService } from './workload-failure.service.ts';
 import { type WorkloadIssuerNeeds, WorkloadIssuerService } from './workload-issuer.service.ts';
 import { type WorkloadTokenNeeds, WorkloadTokenService } from './workload-token.service.ts';
@@ -16,7 +16,7 @@ export function wireWorkloadIssuers(
     ...rooms
   }: Omit<WorkloadIssuerNeeds, 'database'> &
     Omit<WorkloadTokenNeeds, 'database' | 'trustedKeys' | 'workloadFailures' | 'now'> &
-    Pick<ConstructorParameters<typeof IssuerKeyFinder>[0], 'issuerKeySets'> &
+    Pick<IssuerKeyFinderNeeds, 'issuerKeySets'> &
     FailureLimits,
 ) {
   const failures = limits.limitFailures('workload', config.rateLimit.clientFailures);

@@ -44,11 +44,7 @@ export class AttemptRecordService extends Service<AttemptRecordNeeds> {
     limits: { rows: MOST_RECORDED },
     sizeOf: sizeOfMade,
   });
-  readonly #failures = new FailedAttempts({
-    ...this.needs,
-    database: this.needs.database,
-    store: this.#store,
-  });
+  readonly #failures = new FailedAttempts({ ...this.needs, store: this.#store });
 
   /**
    * Records a POST and its consequences for the endpoint and the delivery in one transaction. A 2xx of an endpoint

@@ -25,11 +25,13 @@ export type FirstAttempt =
 const LEAST_PAUSE = 100;
 const LONGEST_PAUSE = 5_000;
 
-export class FirstAttemptService extends Service<{
+export type FirstAttemptNeeds = {
   attempts: Pick<AttemptService, 'send'>;
   attemptRecords: Pick<AttemptRecordService, 'record'>;
   tracing?: Pick<Tracing, 'current' | 'span'> | undefined;
-}> {
+};
+
+export class FirstAttemptService extends Service<FirstAttemptNeeds> {
   readonly #tracing = this.needs.tracing ?? NO_TRACING;
 
   /**

@@ -60,8 +60,7 @@ const FIRST_ENDPOINT: { readonly tenantId: string; readonly endpoint: string } =
   endpoint: NIL,
 };
 
-/** Makes the relay of a worker process. */
-export class RelayService extends Service<{
+export type RelayNeeds = {
   database: Pick<Database, 'query'>;
   store?: typeof relayStore | undefined;
   starter: Pick<DeliveryStarter, 'start' | 'signal'>;
@@ -76,7 +75,10 @@ export class RelayService extends Service<{
   onFailure: (error: unknown) => void;
   tracing?: Pick<Tracing, 'current' | 'span'> | undefined;
   settings?: RelaySettings | undefined;
-}> {
+};
+
+/** Makes the relay of a worker process. */
+export class RelayService extends Service<RelayNeeds> {
   readonly #store = this.needs.store ?? relayStore;
   readonly #settings = this.needs.settings ?? RELAY_SETTINGS;
   readonly #slots = createSlots(this.#settings.slots, this.needs.occupancy);

@@ -2,12 +2,12 @@
 import { reasonOf } from '../../platform/logging.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { DirectAttemptService } from './direct-attempts.service.ts';
-import { FirstAttemptService } from './first-attempt.service.ts';
+import { type FirstAttemptNeeds, FirstAttemptService } from './first-attempt.service.ts';
 
 /** Wires the first attempts that an API process makes of events it has accepted; undefined where workers make all. */
 export function wireDirectAttempts(
   { config, database, log, notifier, tracing }: Platform,
-  rooms: ConstructorParameters<typeof FirstAttemptService>[0],
+  rooms: FirstAttemptNeeds,
 ) {
   if (config.firstAttempts !== 'api') return undefined;
   return new DirectAttemptService({

@@ -7,14 +7,12 @@ import { probeTemporal } from '../../platform/temporal/client.ts';
 import { TASK_QUEUES } from '../../platform/temporal/names.ts';
 import { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import * as inspectionStore from './delivery-inspection.store.ts';
-import { DeliveryStarter } from './delivery-workflow.client.ts';
-import { FirstAttemptService } from './first-attempt.service.ts';
-import { RelayService } from './relay.service.ts';
+import { DeliveryStarter, type DeliveryStarterNeeds } from './delivery-workflow.client.ts';
+import { type FirstAttemptNeeds, FirstAttemptService } from './first-attempt.service.ts';
+import { type RelayNeeds, RelayService } from './relay.service.ts';
 import * as relayStore from './relay.store.ts';
 import { SweepService } from './sweep.service.ts';
 import { TemporalSilence } from './temporal-silence.service.ts';
-
-type FirstAttemptNeeds = ConstructorParameters<typeof FirstAttemptService>[0];
 
 /** Wires the relay and the sweep of a worker. @param rooms.client starts workflows */
 export function wireRelay(
@@ -24,8 +22,8 @@ export function wireRelay(
     presenter,
     countWaiting,
     ...rooms
-  }: Pick<ConstructorParameters<typeof DeliveryStarter>[0], 'presenter'> &
-    Pick<ConstructorParameters<typeof RelayService>[0], 'monitor' | 'occupancy' | 'endpoints'> &
+  }: Pick<DeliveryStarterNeeds, 'presenter'> &
+    Pick<RelayNeeds, 'monitor' | 'occupancy' | 'endpoints'> &
     FirstAttemptNeeds & { client: Client; countWaiting: () => Promise<number> },
 ) {
   const onFailure = (error: unknown) =>
