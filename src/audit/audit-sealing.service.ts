@@ -1,6 +1,5 @@
 // Seals the audit log: reads the rows whose transactions have ended, and appends a signed checkpoint to each tenant's
-// chain. Only one process writes a seal at a time; behind a backlog all prepare parts of it. Each row is sealed exactly
-// once.
+// chain. Only one process seals at a time. Each row is sealed exactly once.
 // docs/decisions/0006-audit-checkpoints.md
 import type { Database } from '../platform/database/database.ts';
 import type { Transaction } from '../platform/database/transaction.ts';
@@ -12,8 +11,6 @@ import * as store from './checkpoint.store.ts';
 import { type Checkpoint, endOf, type Head, headStatement, type Seal, sealStatement } from './checkpoint.ts';
 import { addRow, continueChains, nameInSeal, type RowShare } from './checkpoint-chain.node.ts';
 import { type AuditKey, createCheckpointSigner, hashText } from './checkpoint-signature.node.ts';
-import type { PreparedSeal } from './sealing-part.node.ts';
-import { makePart, planParts, takePrepared } from './sealing-part.service.ts';
 import { readTrustedHead } from './trusted-head.store.ts';
 
 export type SealReport = { readonly seals: number; readonly checkpoints: number; readonly rows: number };
@@ -21,9 +18,6 @@ export type SealReport = { readonly seals: number; readonly checkpoints: number;
 /** Greatest number of rows in one seal, and in one page. The process can do other work between two pages. */
 const SEAL_ROWS = 10_000;
 const PAGE_ROWS = 1_000;
-
-/** Milliseconds until a sealer looks again that could not help with the seal that others make. */
-const BESIDE_OTHERS = 100;
 
 export type AuditSealerNeeds = {
   database: Pick<Database, 'query' | 'transaction'>;
@@ -44,18 +38,11 @@ export function createAuditSealer(needs: AuditSealerNeeds) {
   const { interval = 1_000, onFailure = () => undefined } = needs;
   return {
     /** Seals all rows that can be sealed now. @returns undefined when another process was sealing */
-    runOnce: async (): Promise<SealReport | undefined> => {
-      const { report, isBeside } = await run(tools);
-      return isBeside && report.seals === 0 ? undefined : report;
-    },
+    runOnce: (): Promise<SealReport | undefined> => run(tools),
 
     /** Seals every `interval`. `stop` waits for the seal that is being made. */
     start: (): RunningLoop =>
-      createLoop({
-        run: (signal) => run(tools, signal),
-        next: (done) => (done?.isBeside ? Math.min(BESIDE_OTHERS, interval) : interval),
-        onFailure,
-      }).start(),
+      createLoop({ run: (signal) => run(tools, signal), next: interval, onFailure }).start(),
   };
 }
 
@@ -70,21 +57,17 @@ function prepareSealer({
   return { database, sealRows, pageRows, signer: createCheckpointSigner({ auditKeys }) };
 }
 
-/** @returns what this process has sealed; `isBeside`: others work at what is left */
-async function run(tools: SealerTools, signal?: AbortSignal) {
+/** @returns what this process has sealed; undefined when another one was sealing */
+async function run(tools: SealerTools, signal?: AbortSignal): Promise<SealReport | undefined> {
   const { database, signer, sealRows } = tools;
   const report = { seals: 0, checkpoints: 0, rows: 0 };
-  while (!signal?.aborted) {
-    const work = await store.findWork(database, signer.keyId);
-    if (work === undefined) break;
-    const part = work === 'parts' ? await makePart(tools) : undefined;
-    if (part === 'made') continue;
-    const sealed = part === 'none' ? undefined : await sealOnce(tools, part === 'unfit');
-    if (sealed === undefined) return { report, isBeside: true };
+  while (!signal?.aborted && (await store.hasWork(database, signer.keyId))) {
+    const sealed = await sealOnce(tools);
+    if (sealed === undefined) return report.seals === 0 ? undefined : report;
     for (const member of ['seals', 'checkpoints', 'rows'] as const) report[member] += sealed[member];
     if (sealed.rows < sealRows) break;
   }
-  return { report, isBeside: false };
+  return report;
 }
 
 /** Groups the next rows by tenant. Memory holds one page of rows, and the ids and hashes of one seal. */
@@ -110,48 +93,29 @@ async function collect({ sealRows, pageRows }: SealerTools, unit: Transaction, h
   return { shares, last: count < sealRows ? endOf(last.xid) : last, count };
 }
 
-/**
- * Makes one seal.
- * @param isUnfit whether the parts that are there are known not to fit
- * @returns undefined when another process is sealing, or makes a part of this seal
- */
-function sealOnce(tools: SealerTools, isUnfit: boolean): Promise<SealReport | undefined> {
-  const { database, signer, sealRows } = tools;
+/** Makes one seal. @returns undefined when another process is sealing */
+function sealOnce(tools: SealerTools): Promise<SealReport | undefined> {
+  const { database, signer } = tools;
   return database.transaction({}, async (unit) => {
     const turn = await store.tryLock(unit);
     if (turn === null) return undefined;
     const head = await readTrustedHead(signer, unit);
-    const prepared = await takePrepared(tools, unit, head, isUnfit);
-    if (prepared === 'open') return undefined;
+    const { shares, last, count } = await collect(tools, unit, head);
     const n = head.n + 1;
     const { keyId } = signer;
     if (head.signature?.keyId !== keyId) await store.keepKey(unit, keyId, signer.publicKey);
-    const { count, last, sealedAt, checkpoints } = prepared ?? (await prepare(tools, unit, head, turn.now));
     if (count === 0) {
       if (head.signature?.keyId !== keyId) await signHead(tools, unit, head);
       return { seals: 0, checkpoints: 0, rows: 0 };
     }
+    const sealedAt = turn.now;
+    const checkpoints = await writeCheckpoints(tools, unit, shares, { seal: n, sealedAt });
     const seal = { n, previous: head.hash, count, last, sealedAt, keyId, checkpoints };
     const statement = sealStatement(seal);
     await store.insertSeal(unit, { ...seal, signature: signer.sign(statement) });
-    const next = { n, hash: hashText(statement), last };
-    await signHead(tools, unit, next);
-    if (count >= sealRows) await planParts(tools, unit, next, turn.now);
+    await signHead(tools, unit, { n, hash: hashText(statement), last });
     return { seals: 1, checkpoints: checkpoints.length, rows: count };
   });
-}
-
-/** Writes the checkpoints of the next rows. */
-async function prepare(
-  tools: SealerTools,
-  unit: Transaction,
-  head: Head,
-  sealedAt: string,
-): Promise<PreparedSeal> {
-  const { shares, last, count } = await collect(tools, unit, head);
-  const checkpoints =
-    count === 0 ? [] : await writeCheckpoints(tools, unit, shares, { seal: head.n + 1, sealedAt });
-  return { count, last, sealedAt, checkpoints };
 }
 
 function signHead({ signer }: SealerTools, unit: Transaction, { n, hash, last }: Head): Promise<void> {

@@ -93,15 +93,6 @@ export const AUDIT_SEAL = defineTable('audit_seals', {
   signature: bytes(),
 });
 
-export const AUDIT_SEAL_PART = defineTable('audit_seal_parts', {
-  part: primaryKey(smallint()),
-  assignment: text(),
-  assignmentSignature: bytes(),
-  result: nullable(text()),
-  resultSignature: nullable(bytes()),
-  checkpoints: nullable(text()),
-});
-
 export const AUDIT_SIGNING_KEY = defineTable('audit_signing_keys', {
   id: primaryKey(text()),
   publicKey: bytes(),

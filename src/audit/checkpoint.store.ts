@@ -52,7 +52,7 @@ export type SelectedRow = { readonly fields: readonly (string | null)[] };
 const UNSEALED = `
 SELECT (
   SELECT l.id FROM audit_log l WHERE (l.xid, l.id) > (h.last_xid, h.last_id) AND l.${HORIZON} ORDER BY l.xid, l.id LIMIT 1
-) IS NOT NULL AS found, EXISTS (SELECT FROM audit_seal_parts WHERE result IS NULL) AS parted, h.key_id IS DISTINCT FROM $1 AS foreign, h.last_xid >= pg_snapshot_xmax(pg_current_snapshot()) AS ahead
+) IS NOT NULL AS found, h.key_id IS DISTINCT FROM $1 AS foreign, h.last_xid >= pg_snapshot_xmax(pg_current_snapshot()) AS ahead
 FROM audit_head h`;
 
 // Subqueries read the head, because with a join Postgres reads the whole index and filters it.
@@ -81,17 +81,13 @@ CROSS JOIN LATERAL (SELECT * FROM audit_checkpoints WHERE tenant_id = t.tenant_i
 const INSERT_COLUMNS = `tenant_id, n, seal, count, tree_size, root, previous, first_xid, first_id, last_xid, last_id, sealed_at,
   key_id, signature, row_ids, leaves, peaks, nodes`;
 
-/** Inserts the checkpoints that stand in `json`, a column or a parameter, as `toCheckpointJson` wrote them. */
-const insertFrom = (json: string, from: string) => `
+const INSERT_CHECKPOINTS = `
 INSERT INTO audit_checkpoints (${INSERT_COLUMNS})
 SELECT tenant_id, n, seal, count, tree_size, root, previous, first_xid::xid8, first_id, last_xid::xid8, last_id,
   sealed_at, key_id, signature, row_ids, leaves, peaks, nodes
-FROM ${from} jsonb_to_recordset(${json}::jsonb) AS c(tenant_id uuid, n bigint, seal bigint, count int, tree_size bigint,
+FROM jsonb_to_recordset($1::jsonb) AS c(tenant_id uuid, n bigint, seal bigint, count int, tree_size bigint,
   root bytea, previous bytea, first_xid text, first_id uuid, last_xid text, last_id uuid, sealed_at timestamptz, key_id text,
   signature bytea, row_ids uuid[], leaves bytea, peaks bytea, nodes bytea)`;
-
-const INSERT_CHECKPOINTS = insertFrom('$1', '');
-const INSERT_OF_PARTS = insertFrom('p.checkpoints', 'audit_seal_parts p CROSS JOIN LATERAL');
 
 const INSERT_SEAL = `
 INSERT INTO audit_seals (n, previous, count, last_xid, last_id, tenants, numbers, hashes, sealed_at, key_id, signature)
@@ -105,20 +101,16 @@ const GONE_BACK =
 export type SignedCheckpoint = Checkpoint & { readonly signature: Uint8Array };
 
 /**
- * Returns what the sealer has to do: parts of a seal, or `rows`: unsealed rows, or a head that another key has signed.
- * Reads one index entry, and the few rows of `audit_seal_parts`.
+ * Returns whether the sealer has something to do: unsealed rows, or a head that another key has signed. Reads one index
+ * entry.
  * @throws when transaction ids are lower than sealed ones (a restored database), because rows would be in a wrong order
  */
-export async function findWork(queryable: Queryable, keyId: string): Promise<'parts' | 'rows' | undefined> {
-  const { rows } = await queryable.query<Record<'found' | 'parted' | 'foreign' | 'ahead', boolean>>(
-    UNSEALED,
-    [keyId],
-  );
+export async function hasWork(queryable: Queryable, keyId: string): Promise<boolean> {
+  const { rows } = await queryable.query<Record<'found' | 'foreign' | 'ahead', boolean>>(UNSEALED, [keyId]);
   const [work] = rows;
   if (work === undefined) throw new Error(HEADLESS);
   if (work.ahead) throw new Error(GONE_BACK);
-  if (work.found && work.parted) return 'parts';
-  return work.found || work.foreign ? 'rows' : undefined;
+  return work.found || work.foreign;
 }
 
 /** Returns the age in seconds of the oldest unsealed row, or 0 when every row is sealed. Reads one index entry. */
@@ -166,17 +158,8 @@ export async function insertCheckpoints(
   unit: Queryable,
   checkpoints: readonly StoredCheckpoint[],
 ): Promise<void> {
-  await unit.query(INSERT_CHECKPOINTS, [toCheckpointJson(checkpoints)]);
+  await unit.query(INSERT_CHECKPOINTS, [JSON.stringify(checkpoints.map(toInsert))]);
 }
-
-/** Inserts the checkpoints of all parts. */
-export async function insertCheckpointsOfParts(unit: Queryable): Promise<void> {
-  await unit.query(INSERT_OF_PARTS);
-}
-
-/** Writes checkpoints as JSON, from which a statement inserts them. */
-export const toCheckpointJson = (checkpoints: readonly StoredCheckpoint[]): string =>
-  JSON.stringify(checkpoints.map(toInsert));
 
 export async function insertSeal(unit: Queryable, seal: StoredSeal): Promise<void> {
   const { n, previous, count, last, checkpoints, sealedAt, keyId, signature } = seal;

@@ -76,7 +76,6 @@ export const ERASURE_RULES: Readonly<Record<string, ErasureRule>> = {
   tenants: { where: 'id = $1', kept: 'goes last, with the signature of the certificate', export: true },
   audit_erasures: { kept: 'the certificates' },
   audit_seals: { kept: 'ids of tenants, and hashes' },
-  audit_seal_parts: { kept: 'work in progress, which goes with the seal' },
   audit_head: { kept: 'of all tenants' },
   audit_beginning: { kept: 'of all tenants' },
   audit_signing_keys: { kept: 'of all tenants' },
