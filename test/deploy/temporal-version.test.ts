@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { LOWEST, TEMPORAL } from '../../src/app/local/temporal-version.ts';
+import { LOWEST, TEMPORAL } from '../../src/app/local/temporal-program.ts';
 
 const read = (file: string) => readFileSync(file, 'utf8').replaceAll(/\s+/g, ' ');
 

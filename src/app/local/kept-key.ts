@@ -14,14 +14,13 @@ export const KEY_FILES: Readonly<Record<Purpose, string>> = {
 
 /**
  * @param dataDir created when it is missing
- * @returns 32 bytes in base64, the same for every call and process; kept in a file of mode 0600. An audit key that is
- *   made beside a master key has that one behind it, which has signed the log before there were audit keys.
+ * @returns 32 bytes in base64, the same for every call and process; kept in a file of mode 0600
  * @throws ConfigError naming the setting when the folder cannot keep a key, or the file holds no key
  */
 export async function obtainKey(name: Purpose, dataDir: string): Promise<string> {
   const file = join(dataDir, KEY_FILES[name]);
   try {
-    const kept = (await readPrivateFile(file)) ?? (await makeKey(name, dataDir, file));
+    const kept = (await readPrivateFile(file)) ?? (await makeKey(dataDir, file));
     const keys = kept.trim().split(',');
     if (keys.every((key) => Buffer.from(key, 'base64').length === 32)) return keys.join(',');
   } catch (error) {
@@ -31,13 +30,12 @@ export async function obtainKey(name: Purpose, dataDir: string): Promise<string>
 }
 
 /** When several processes make a key concurrently, all of them return the key that was written first. */
-async function makeKey(name: Purpose, dataDir: string, file: string): Promise<string> {
+async function makeKey(dataDir: string, file: string): Promise<string> {
   await mkdir(dataDir, { recursive: true });
   const made = randomBytes(32).toString('base64');
-  const before = name === 'AUDIT_KEY' ? await readPrivateFile(join(dataDir, KEY_FILES.MASTER_KEY)) : null;
   const mine = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`;
   try {
-    await writePrivateFile(mine, `${before === null ? made : `${made},${before.trim()}`}\n`);
+    await writePrivateFile(mine, `${made}\n`);
     await link(mine, file).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error;
     });

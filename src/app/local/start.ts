@@ -168,7 +168,7 @@ async function runTemporal({ config, environment, say, keeper, signal, keep }: S
   if (address !== undefined) return await useExternalTemporal({ ...temporal, address }, { say, signal });
   const path = environment.PATH ?? '';
   const program = await obtainTemporal({ binFolder: join(dataDir, 'bin'), path, say, signal });
-  const server = startTemporal({ program, dataDir, port, uiPort, namespace, keeper, signal, say });
+  const server = startTemporal({ program, dataDir, port, uiPort, namespace, keeper, signal });
   return (await keep(server)).address;
 }
 

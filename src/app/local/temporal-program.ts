@@ -7,7 +7,15 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { requireRoom } from './disk-space.ts';
 import { LocalStackError } from './local-stack-error.ts';
-import { LOWEST, TEMPORAL } from './temporal-version.ts';
+
+/** What a deployment runs, and the release of the command line that has both. */
+export const TEMPORAL = { server: '1.31.0', ui: '2.49.1', cli: '1.7.1' } as const;
+
+/**
+ * The oldest server that the workflows know, and the release of the command line that has it. Go can build no later
+ * release from a module proxy: those need a module of their repository that has no release.
+ */
+export const LOWEST = { server: '1.29.1', cli: '1.5.1' } as const;
 
 const execute = promisify(execFile);
 const SDK_DOWNLOAD = fileURLToPath(new URL('./temporal-sdk-download.mjs', import.meta.url));

@@ -1,6 +1,5 @@
 // Runs Temporal's development server for a local stack: one process on 127.0.0.1, with its Web UI.
 import { join } from 'node:path';
-import { createLazyConnection } from '../../platform/temporal/client.ts';
 import { SEARCH_ATTRIBUTES } from '../../platform/temporal/names.ts';
 import { requireRoom } from './disk-space.ts';
 import type { Keeper } from './keeper.ts';
@@ -9,7 +8,6 @@ import { type Part, startPart } from './part.ts';
 import { closeFolder } from './private-file.ts';
 import type { PartEnd } from './processes.ts';
 import { awaitTemporal } from './temporal-ready.ts';
-import { INTERRUPTED, untilBroken } from './temporal-watch.ts';
 
 /**
  * The server has one shard, which by default loads new tasks 20 times a second: each step of each workflow would wait
@@ -51,63 +49,22 @@ export type TemporalOptions = {
   dynamicConfig?: readonly string[] | undefined;
   keeper?: Keeper | undefined;
   signal?: AbortSignal | undefined;
-  /** Receives one line when the server was started again. */
-  say?: ((line: string) => void) | undefined;
-  /** Milliseconds between two questions whether its database still answers. */
-  watchPeriod?: number | undefined;
 };
 
 /** `address` is host:port. */
 export type RunningTemporal = Part & { readonly address: string };
 
 /**
- * Starts the server and waits until it has the namespace and the search attributes. One whose database breaks is
- * started again on the same port, with its file.
+ * Starts the server and waits until it has the namespace and the search attributes.
  * @throws LocalStackError with one line for the operator
  */
 export async function startTemporal(options: TemporalOptions): Promise<RunningTemporal> {
-  const folder = join(options.dataDir, 'temporal');
+  const { dataDir, namespace, keeper, signal } = options;
+  const folder = join(dataDir, 'temporal');
   await requireRoom(folder, 64, 0o700);
   await closeFolder(folder);
   const address = `127.0.0.1:${options.port}`;
-  const stopping = new AbortController();
-  let part = await startServer(options, address);
-  const outlive = async (): Promise<LocalStackError> => {
-    for (;;) {
-      if (!(await breaks(part, { ...options, address }))) return await part.exited;
-      await part.stop();
-      if (options.inMemory || stopping.signal.aborted) return await part.exited;
-      options.say?.(`Temporal: its database had broken (SQLite: "${INTERRUPTED}"); started again.`);
-      try {
-        part = await startServer({ ...options, signal: stopping.signal }, address);
-      } catch (error) {
-        return error instanceof LocalStackError ? error : new LocalStackError(String(error));
-      }
-    }
-  };
-  const exited = outlive();
-  const stop = async () => {
-    stopping.abort();
-    await part.stop();
-    await exited;
-  };
-  const { name, end } = part;
-  return {
-    name,
-    end,
-    readLog: () => part.readLog(),
-    get pid() {
-      return part.pid;
-    },
-    address,
-    exited,
-    stop,
-  };
-}
-
-function startServer(options: TemporalOptions, address: string): Promise<Part> {
-  const { dataDir, namespace, keeper, signal } = options;
-  return startPart({
+  const part = await startPart({
     name: 'Temporal',
     program: options.program,
     args: argumentsOf(options),
@@ -122,30 +79,7 @@ function startServer(options: TemporalOptions, address: string): Promise<Part> {
       if (state !== 'ok') throw new LocalStackError(`Temporal on ${address} takes no search attributes.`);
     },
   });
-}
-
-/** Waits until the server has ended, or its database has broken. @returns whether it is that */
-async function breaks(
-  part: Part,
-  {
-    address,
-    namespace,
-    watchPeriod,
-  }: Pick<TemporalOptions, 'namespace' | 'watchPeriod'> & { address: string },
-): Promise<boolean> {
-  const gone = new AbortController();
-  void part.exited.then(() => gone.abort());
-  const connection = createLazyConnection({ address, port: 0, variables: {} });
-  // Not `probeTemporal`: on a slow machine its deadline of a second can cancel a read, and break what it asks.
-  const ask = (limit: number) =>
-    connection.withDeadline(Date.now() + limit, () =>
-      connection.workflowService.describeNamespace({ namespace }),
-    );
-  try {
-    return await untilBroken({ ask, readLog: part.readLog, signal: gone.signal, period: watchPeriod });
-  } finally {
-    await connection.close();
-  }
+  return { ...part, address };
 }
 
 function argumentsOf(options: TemporalOptions): string[] {

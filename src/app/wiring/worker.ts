@@ -5,7 +5,6 @@ import { withoutEnds } from '../../../activities/operator-refusal.ts';
 import { measureSealer, wireAuditSealer } from '../../audit/wire.ts';
 import { ExpiryService } from '../../authentication/challenges/challenge-expiry.service.ts';
 import { wireExpiryKeeper } from '../../authentication/challenges/wire-worker.ts';
-import { DelegationAdoption } from '../../authentication/delegations/delegation-adoption.service.ts';
 import { DelegationExpiryService } from '../../authentication/delegations/delegation-expiry.service.ts';
 import * as delegationStore from '../../authentication/delegations/delegation-expiry.store.ts';
 import { IssuerRotationService } from '../../authentication/issuer/issuer-rotation.service.ts';
@@ -18,7 +17,6 @@ import * as tenantEndStore from '../../operations/erasure/tenant-end.store.ts';
 import { wireErasure } from '../../operations/erasure/wire.ts';
 import { isAway } from '../../platform/database/errors.ts';
 import { KEPT_DAYS } from '../../platform/database/kept-days.ts';
-import { reasonOf } from '../../platform/logging.ts';
 import { createReadings } from '../../platform/metrics/reading.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { type EntityWorkflow, TASK_QUEUES } from '../../platform/temporal/names.ts';
@@ -74,21 +72,11 @@ export function wireWorkerRooms(platform: Platform) {
 
 /** Wires the loops of a worker that use Temporal, without starting them. @param client starts workflows */
 export function wireWorkerLoops(platform: Platform, rooms: WorkerRooms, client: Client) {
-  const { describe, tenants, users, challengeExpiry: expiry } = rooms;
-  const { database, log } = platform;
+  const { describe, tenants, challengeExpiry: expiry } = rooms;
   const presenter = { docsUrl: platform.config.docsUrl, tenantOf: tenants.byId };
   return {
     sealer: wireAuditSealer(platform),
     hourCounter: wireHourCounter(platform),
-    adoption: new DelegationAdoption({
-      database,
-      users,
-      onFailure: (error) =>
-        log.warn(
-          { event: 'users.adoption_failed', reason: reasonOf(error) },
-          'names in delegations are moved to users later',
-        ),
-    }),
     ...wireWorkflowCommands(platform, { client, describe, presenter }),
     ...wireRelay(platform, { ...rooms, client, presenter, countWaiting: wireWaitingCount(platform) }),
     expiryKeeper: wireExpiryKeeper(platform, { client, expiry }),

@@ -1,5 +1,5 @@
-// The keys of a data folder: made once, and going on with a log that an earlier version has begun.
-import { mkdir, writeFile } from 'node:fs/promises';
+// The keys of a data folder: each is made once.
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { obtainKey } from '../../../src/app/local/kept-key.ts';
@@ -16,17 +16,6 @@ it('makes an audit key that a new master key knows nothing of, and keeps both', 
   expect(audit).not.toBe(master);
   expect(await obtainKey('AUDIT_KEY', folder)).toBe(audit);
   expect(await obtainKey('MASTER_KEY', folder)).toBe(master);
-});
-
-it('has the master key of a folder behind a new audit key, because it has signed the log before', async () => {
-  const folder = temporaryFolder();
-  await mkdir(folder, { recursive: true });
-  await writeFile(join(folder, 'master.key'), `${BEFORE}\n`, { mode: 0o600 });
-  const kept = await obtainKey('AUDIT_KEY', folder);
-  const [made = '', behind] = kept.split(',');
-  expect([bytesOf(made), behind]).toEqual([32, BEFORE]);
-  expect(await obtainKey('AUDIT_KEY', folder)).toBe(kept);
-  expect(await obtainKey('MASTER_KEY', folder)).toBe(BEFORE);
 });
 
 it('refuses a file in which one of the keys is none, by the name of the setting', async () => {
