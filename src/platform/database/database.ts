@@ -4,8 +4,8 @@
 import pg, { type Pool, type PoolClient } from 'pg';
 import type { Sequelize } from 'sequelize';
 import { endConnections, newPool } from './client.ts';
-import { createDatabaseClock } from './database-clock.ts';
-import { greet } from './greeting.ts';
+import { type Asked, createDatabaseClock, type DatabaseClock, TIME } from './database-clock.ts';
+import { READ_ONLY } from './errors.ts';
 import { createModels, type Model } from './model.ts';
 import { findPoolerFault } from './pooler.client.ts';
 import { loadSequelize } from './sequelize.ts';
@@ -22,6 +22,9 @@ import {
 import { createTurns } from './turns.ts';
 
 const { types } = pg;
+
+/** What a process asks on each new connection. The driver has no `target_session_attrs=read-write`. */
+const GREETING = `SELECT ${TIME} AS time, current_setting('transaction_read_only') = 'on' AS "isReadOnly"`;
 
 // Sequelize returns bigint as text by default. The counts of this service stay far below 2^53.
 types.setTypeParser(types.builtins.INT8, Number);
@@ -160,4 +163,21 @@ const OTHERS = 3;
 /** The most connections of one process. The local stack configures Postgres for this number. */
 export function connectionBudget(pool: number): number {
   return pool + OTHERS;
+}
+
+/**
+ * Greets a server. A standby is refused for reads too, because what it has may be old: an ended token would go on.
+ * Source: docs/operations/failover.md.
+ * @throws Error with the SQLSTATE of a refused write when the server takes none
+ */
+async function greet(connection: Asked, clock: Pick<DatabaseClock, 'observe' | 'monotonic'>): Promise<void> {
+  const asked = clock.monotonic();
+  const { rows } = await connection.query<{ time: number; isReadOnly: boolean }>(GREETING);
+  const [answer] = rows;
+  if (answer === undefined) throw new Error('the database did not tell its time');
+  if (answer.isReadOnly)
+    throw Object.assign(new Error('the server takes no writes: it is a standby, or was demoted'), {
+      code: READ_ONLY,
+    });
+  clock.observe(answer.time, asked);
 }

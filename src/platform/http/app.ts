@@ -5,6 +5,7 @@ import compose from 'koa-compose';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import type { Database } from '../database/database.ts';
+import { ServiceError } from '../errors/service-error.ts';
 import { createRoom, type Room } from '../room.ts';
 import { runInRounds } from '../steps.ts';
 import { NO_TRACING, type Tracing } from '../tracing/tracing.ts';
@@ -24,13 +25,12 @@ import { answerPages, type FindPage } from './pages.ts';
 import { answerProblems } from './problem-handler.ts';
 import { createTenantLimit, limitAddress, limitRefused, type RateLimits } from './rate-limit.ts';
 import { identifyRequest } from './request-id.ts';
-import type { Middleware, RequestState } from './request-state.ts';
+import { contextOf, type Middleware, type RequestState } from './request-state.ts';
 import { readTarget } from './request-target.ts';
 import { awaitStart, type RequestTurns } from './request-turns.ts';
 import type { Route } from './route.ts';
 import { createRouter } from './router.ts';
 import { answerDocuments, answerProbes } from './system-routes.ts';
-import { findTarget } from './target.ts';
 import { type FindTenant, locateTenant, refuseSuspended, resolveTenant } from './tenant.ts';
 import { createTenantLocator } from './tenant-locator.ts';
 import { traceRequests } from './trace-requests.ts';
@@ -134,4 +134,27 @@ function createPerform({ database, config, turns }: AppDependencies): (route: Ro
     const whole = route.idempotent ? keepAnswers(route, perform, { database, keyed }) : perform;
     return turns?.bound(route, whole) ?? whole;
   };
+}
+
+/**
+ * Validates the path parameters, checks that the resource exists, and stores the parameters in `ctx.state.params`. So
+ * 404 comes before the rest of the request is checked.
+ */
+function findTarget({ request, exists }: Route): Middleware {
+  const schema = request?.params;
+  return async (ctx, next) => {
+    if (schema === undefined) return next();
+    const result = schema.safeParse(ctx.params);
+    if (!result.success) throw unknownTarget();
+    // The cast is safe: the type of the route's `params` is derived from this schema.
+    const params = result.data as never;
+    if (exists !== undefined && !(await exists(contextOf(ctx), params))) throw unknownTarget();
+    ctx.state.params = params;
+    return next();
+  };
+}
+
+/** The same answer for a malformed id, an unknown id, and an id of another tenant. */
+function unknownTarget(): ServiceError {
+  return new ServiceError('not_found', { detail: 'There is nothing with this id.' });
 }

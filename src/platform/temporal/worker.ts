@@ -2,7 +2,9 @@
 import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { Script } from 'node:vm';
 import {
+  type CompiledWorkerOptions,
   DefaultLogger,
   type InjectedSinks,
   type MetricsExporterConfig,
@@ -13,6 +15,7 @@ import {
   type WorkerOptions,
   type WorkflowBundleOption,
 } from '@temporalio/worker';
+import { ReusableVMWorkflowCreator } from '@temporalio/worker/lib/workflow/reusable-vm.js';
 import { Registry } from 'prom-client';
 import type { Activities } from '../../../activities/index.ts';
 import { NO_TRACING, type Tracing } from '../tracing/tracing.ts';
@@ -20,7 +23,27 @@ import { traceActivities } from './activity-traces.ts';
 import type { TaskQueues } from './names.ts';
 import type { WorkerVersion } from './worker-version.ts';
 import { createWorkflowMetrics, type WorkflowMetricSinks } from './workflow.metrics.ts';
-import { SandboxWorker } from './workflow-sandbox.ts';
+
+type Bundle = ConstructorParameters<typeof ReusableVMWorkflowCreator>[1];
+
+/** Without a time limit a call into the sandbox starts no watchdog. All workflows are our own. */
+const NO_LIMIT = undefined as unknown as number;
+
+/**
+ * A worker whose workflows run in a sandbox on the main thread. In the SDK's thread the sandbox costs more than the
+ * workflow: messages for each step, a watchdog thread for each call, and a stack trace for each promise. Its workflows
+ * have no `__stack_trace`. As in the SDK's thread, all workflows share one V8 context, and each has its
+ * own globals.
+ */
+class SandboxWorker extends Worker {
+  protected static override async createWorkflowCreator(
+    bundle: Bundle,
+    { activities }: CompiledWorkerOptions,
+  ): Promise<ReusableVMWorkflowCreator> {
+    const script = new Script(bundle.code, { filename: bundle.filename });
+    return new ReusableVMWorkflowCreator(script, bundle, NO_LIMIT, new Set(activities.keys()));
+  }
+}
 
 const WORKER_LIMITS = {
   /** A local attempt occupies its workflow task while it runs. */

@@ -29,6 +29,8 @@ import {
   readHeaders,
   readReceiverUrl,
   type SubscriptionPatch,
+  TEST_EVENT,
+  testDataOf,
 } from './subscription.ts';
 import {
   recordChange,
@@ -41,7 +43,6 @@ import {
   unknownSubscription,
 } from './subscription-reading.service.ts';
 import type { SubscriptionSealing } from './subscription-sealing.service.ts';
-import { TEST_EVENT, testDataOf } from './test-event.ts';
 
 export type { NewSubscription, SubscriptionPatch } from './subscription.ts';
 export type { Subscription, SubscriptionDetails } from './subscription-reading.service.ts';

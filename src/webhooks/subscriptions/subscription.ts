@@ -1,6 +1,7 @@
 // A webhook subscription and its rules. Pure.
 
-import type { EmittedEvent } from '../../events/event.ts';
+import { findEventType } from '../../events/catalogue.ts';
+import type { EmittedEvent, JsonObject } from '../../events/event.ts';
 import { isFilter, isPattern, normalizeFilter } from '../../events/filter.ts';
 import type { Network } from '../../platform/egress/address-rules.ts';
 import { checkCustomHeaders } from '../../platform/egress/header-rules.ts';
@@ -203,4 +204,17 @@ function isMasked(name: string): boolean {
 /** Returns the names of the fields that a change gives. */
 export function fieldsOf(patch: SubscriptionPatch): string[] {
   return Object.entries(patch).flatMap(([name, value]) => (value === undefined ? [] : [name]));
+}
+
+/** The event that a test delivery brings, where no type is named. */
+export const TEST_EVENT = 'webhook.test';
+
+/** @returns the data of a test event: the subscription for `webhook.test`, the catalogue's example for other types */
+export function testDataOf(eventType: string, subscriptionId: string): JsonObject {
+  if (eventType === TEST_EVENT)
+    return { subscription_id: subscriptionId, message: 'This is a test delivery.' };
+  const known = findEventType(eventType);
+  if (known === undefined)
+    throw invalidField('body.event_type', 'is not in the catalogue (GET /api/v1/event-types)');
+  return known.example;
 }
