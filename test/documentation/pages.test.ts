@@ -1,5 +1,4 @@
-// Holds every page of the documentation: each shell block is run by a test or says why not, with one vocabulary, in
-// lines of 120 characters.
+// Holds every page of the documentation: each shell block is run by a test or says why not.
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Command } from 'commander';
@@ -10,7 +9,6 @@ import type { TerminalRuntime } from '../../src/app/terminal/runtime.ts';
 import { listPages, readBlocks } from './pages.ts';
 import { ELSEWHERE, isOperationsPage, WALKED } from './walked-pages.ts';
 
-const LONGEST_LINE = 120;
 const pages = listPages();
 const blocks = pages.flatMap((page) => readBlocks(page).map((text) => ({ page, text })));
 const elsewhere = ({ page, text }: { page: string; text: string }) =>
@@ -70,38 +68,6 @@ describe('the shell blocks of the documentation', () => {
     }
   });
 
-  it('call one thing by one name: a definition is the same on every page', () => {
-    const definitions = new Map<string, Set<string>>();
-    for (const { text } of blocks) {
-      for (const [line = '', variable, command] of text.matchAll(
-        /^(?:export (DEMO|BASE|CLIENT|ADMIN)=|(get|json|manage)\(\)).*$/gm,
-      )) {
-        const name = variable ?? command ?? '';
-        definitions.set(name, (definitions.get(name) ?? new Set()).add(line));
-      }
-    }
-    expect([...definitions.keys()].sort()).toEqual([
-      'ADMIN',
-      'BASE',
-      'CLIENT',
-      'DEMO',
-      'get',
-      'json',
-      'manage',
-    ]);
-    for (const [name, lines] of definitions) expect([...lines], name).toHaveLength(1);
-    const others = blocks.filter(({ text }) => /\$\{?(TOKEN|URL|AGENT_ID|TENANT|ACCESS_TOKEN)\b/.test(text));
-    expect(others).toEqual([]);
-  });
-
-  it('leave nothing in the clone: what they make lies in a temporary folder', () => {
-    for (const page of WALKED) {
-      const commands = readBlocks(page).join('\n');
-      if (/-out \S+\.pem/.test(commands) && /\.data\/demo-tenant/.test(commands))
-        expect(commands.indexOf('cd "$(mktemp -d)"'), page).toBeLessThan(commands.indexOf('-out '));
-    }
-  });
-
   it('name scripts of npm that exist', () => {
     const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as {
       scripts: Record<string, string>;
@@ -112,17 +78,6 @@ describe('the shell blocks of the documentation', () => {
     expect(named.length).toBeGreaterThan(5);
     expect(named.filter((name) => scripts[name ?? ''] === undefined)).toEqual([]);
   });
-});
-
-it('lines that are no row of a table have at most 120 characters', () => {
-  const long = pages.flatMap((page) =>
-    readFileSync(page, 'utf8')
-      .split('\n')
-      .flatMap((line, index) =>
-        [...line].length > LONGEST_LINE && !line.trimStart().startsWith('|') ? [`${page}:${index + 1}`] : [],
-      ),
-  );
-  expect(long).toEqual([]);
 });
 
 it('links lead to a file of the repository, and to a heading that is there', () => {

@@ -118,7 +118,6 @@ export const ELSEWHERE: readonly (readonly [page: string, text: string, why: str
   ['docs/operations/wrapped-keys.md', 'exchange "$old,$new"', 'test/deploy/operator-lines.test.ts'],
   ['docs/operations/wrapped-keys.md', '4., when', 'test/deploy/operator-lines.test.ts'],
   ['docs/operations/upgrade.md', 'set_version()', 'test/deploy/operator-lines.test.ts'],
-  ['docs/operations/upgrade.md', 'AUDIT_KEY=\\(', 'test/deploy/operator-lines.test.ts'],
   ['docs/operations/upgrade.md', 'cp -p .env.former .env\n', 'test/deploy/operator-lines.test.ts'],
   [
     'docs/operations/upgrade.md',
