@@ -2,11 +2,11 @@
 // built from. A test compares the release with package.json.
 import { readFileSync } from 'node:fs';
 
-const RELEASE = '0.1.0';
+const RELEASE = '0.2.0';
 /** Written by the Dockerfile, beside the code. */
 const REVISION = new URL('../../revision', import.meta.url);
 
-/** `0.1.0`, or `0.1.0+0a1b2c3d4e5f` (Semantic Versioning, build metadata) where the commit is known. */
+/** `0.2.0`, or `0.2.0+0a1b2c3d4e5f` (Semantic Versioning, build metadata) where the commit is known. */
 export const VERSION = versionOf(REVISION);
 
 /** @param file that has a commit, or is not there */

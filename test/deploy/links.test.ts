@@ -116,7 +116,7 @@ const WAYS = Object.keys(waysTo('', ''));
 describe('a forged release is refused when the verifier is called', () => {
   it.each(WAYS)('%s', (way) => {
     const folder = temporaryFolder();
-    writeFileSync(join(folder, 'countersign-0.1.0.tgz'), 'forged');
+    writeFileSync(join(folder, 'countersign-0.2.0.tgz'), 'forged');
     const statement = '{"payloadType":"x","payload":"","signatures":[]}';
     writeFileSync(join(folder, 'provenance.dsse.json'), statement);
     const place = temporaryFolder();

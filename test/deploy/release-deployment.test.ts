@@ -18,14 +18,14 @@ const { verifyRelease }: { verifyRelease(folder: string, publicKey: string): { f
 
 function packed() {
   const folder = temporaryFolder();
-  packDeployment('.', folder, '0.1.0');
+  packDeployment('.', folder, '0.2.0');
   const [name = ''] = readdirSync(folder);
   return { folder, name, bytes: readFileSync(join(folder, name)) };
 }
 
 it('has compose, its settings, scripts, units, rules and the chart, the same bytes each time', () => {
   const { folder, name, bytes } = packed();
-  expect(name).toBe('countersign-deployment-0.1.0.tar');
+  expect(name).toBe('countersign-deployment-0.2.0.tar');
   const listed = execFileSync('tar', ['tf', join(folder, name)], { encoding: 'utf8' });
   for (const file of [
     ...['docker-compose.yml', '.env.example', 'deploy/backup/backup.sh', 'deploy/gateway/nginx.conf'],
@@ -35,7 +35,7 @@ it('has compose, its settings, scripts, units, rules and the chart, the same byt
       'deploy/systemd/countersign-api.service',
     ],
   ])
-    expect(listed).toContain(`countersign-deployment-0.1.0/${file}\n`);
+    expect(listed).toContain(`countersign-deployment-0.2.0/${file}\n`);
   expect(packed().bytes.equals(bytes)).toBe(true);
 });
 

@@ -41,7 +41,7 @@ const manifest = (...configs: string[]) => JSON.stringify(configs.map((Config) =
 
 function faultsOf({ signed, given }: { signed?: string; given?: string }): string[] {
   const folder = temporaryFolder();
-  writeFileSync(join(folder, 'countersign-0.1.0.tgz'), 'packed');
+  writeFileSync(join(folder, 'countersign-0.2.0.tgz'), 'packed');
   signRelease(folder, pair.privateKey, {
     ...{ commit: 'a'.repeat(40), lockfile: Buffer.from('{}'), builder: 'urn:test', tools: {} },
     image: signed === undefined ? undefined : { name: 'countersign:1.0.0', digest: signed },

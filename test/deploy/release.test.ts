@@ -21,7 +21,7 @@ const stranger = generateKeyPairSync('ed25519');
 
 function makeRelease({ privateKey } = pair): string {
   const folder = temporaryFolder();
-  writeFileSync(join(folder, 'countersign-0.1.0.tgz'), 'packed');
+  writeFileSync(join(folder, 'countersign-0.2.0.tgz'), 'packed');
   writeFileSync(join(folder, SBOM), '{"bomFormat":"CycloneDX"}');
   const tools = { node: 'v24.0.0', npm: '11.0.0', arch: 'x64' };
   signRelease(folder, privateKey, {
@@ -69,8 +69,8 @@ describe('a release is refused', () => {
   it.each<[string, (folder: string) => void, string]>([
     [
       'with a changed artefact',
-      (folder) => writeFileSync(join(folder, 'countersign-0.1.0.tgz'), 'packet'),
-      'countersign-0.1.0.tgz: was changed',
+      (folder) => writeFileSync(join(folder, 'countersign-0.2.0.tgz'), 'packet'),
+      'countersign-0.2.0.tgz: was changed',
     ],
     ['with a changed SBOM', (folder) => writeFileSync(join(folder, SBOM), '{}'), `${SBOM}: was changed`],
     ['without its SBOM', (folder) => rmSync(join(folder, SBOM)), `${SBOM}: is missing`],
