@@ -80,7 +80,7 @@ export async function challengeExpiry(input: ExpiryInput): Promise<ChallengeExpi
     setDetails(details);
     if (doing === now) return;
     doing = now;
-    const isQuiet = now === 'ended' && input.quietEnd && allHandlersFinished();
+    const isQuiet = now === 'ended' && allHandlersFinished();
     if (indexed && !isQuiet) upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.entityState, value: now }]);
   };
 
@@ -100,7 +100,7 @@ export async function challengeExpiry(input: ExpiryInput): Promise<ChallengeExpi
     more = result.more;
     if (more && isHistoryLong()) {
       if (!allHandlersFinished()) await condition(allHandlersFinished);
-      return continueAsNew<typeof challengeExpiry>({ ...input, quietEnd: true, expired, asked });
+      return continueAsNew<typeof challengeExpiry>({ ...input, expired, asked });
     }
   }
 

@@ -139,7 +139,7 @@ export async function entityWorkflow<Name, Standing extends { readonly step: Ste
     const isOver = kindOf(now) === 'end';
     showDetails(input, isOver ? details : `${details}\n\n${life.help}`);
     // The result says how it has ended: in its last task a change of the list would cost as much as the end itself.
-    const isQuiet = isOver && input.quietEnd && allHandlersFinished() && !run.signaled;
+    const isQuiet = isOver && allHandlersFinished() && !run.signaled;
     if (!isQuiet) index(life.attributes(now));
     if (isOver) {
       run.doing = 'ended';
@@ -237,5 +237,5 @@ export function isHistoryLong(): boolean {
 
 async function beginAnew(input: EntityInput): Promise<never> {
   if (!allHandlersFinished()) await condition(allHandlersFinished);
-  return continueAsNew<(input: EntityInput) => Promise<unknown>>({ ...input, quietEnd: true });
+  return continueAsNew<(input: EntityInput) => Promise<unknown>>(input);
 }

@@ -85,12 +85,8 @@ export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryRes
   let canceling = false;
   let doing: DeliveryState['doing'] = 'sending';
   let until: string | null = null;
-  // The search attributes that are already set: by the start, or before the workflow continued as new.
-  const shown = {
-    status: last === undefined ? '' : 'retrying',
-    outcome: last?.outcome ?? '',
-    n: last?.n ?? 0,
-  };
+  // The attempt of the search attributes that are already set: by the start, or before the workflow continued as new.
+  let shown = last?.n;
 
   // What operators see of the latest attempts. A time is missing after the workflow continued as new.
   let tried: readonly (LastAttempt & { readonly at?: number })[] = last === undefined ? [] : [last];
@@ -176,16 +172,14 @@ export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryRes
     return remote.sendDelivery.executeWithOptions({ ...sendOptions(input, n, slow), summary }, [request]);
   };
 
-  /** While the delivery is unfinished, that the workflow runs says so: 0.1.0 wrote a status at the same moments. */
-  const show = (status: FinalStatus | 'retrying' | 'held'): void => {
-    const { n: attempts, outcome } = last ?? { n: 0, outcome: '' };
-    if (!input.indexed) return;
-    if (shown.status === status && shown.outcome === outcome && shown.n === attempts) return;
-    Object.assign(shown, { status, outcome, n: attempts });
-    const isUnfinished = status === 'retrying' || status === 'held';
+  /** Writes the search attributes when there is another attempt, or a `failure`: only that one is a status in a view. */
+  const show = (failure?: 'failed'): void => {
+    const attempts = last?.n ?? 0;
+    if (!input.indexed || (failure === undefined && shown === attempts)) return;
+    shown = attempts;
     upsertSearchAttributes([
-      ...(isUnfinished ? [] : [{ key: SEARCH_ATTRIBUTES.deliveryStatus, value: status }]),
-      ...(outcome === '' ? [] : [{ key: SEARCH_ATTRIBUTES.lastOutcome, value: outcome }]),
+      ...(failure === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.deliveryStatus, value: failure }]),
+      ...(last === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.lastOutcome, value: last.outcome }]),
       { key: SEARCH_ATTRIBUTES.attemptCount, value: attempts },
     ]);
   };
@@ -200,8 +194,8 @@ export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryRes
       ...(tried.length === 0 ? [] : [tableOf(tried)]),
     ];
     setCurrentDetails(parts.join('\n\n'));
-    // A view lists the failed ones. Of the others the result says enough.
-    if (status === 'failed' || !input.quietEnd) show(status);
+    // Of the others the result says enough.
+    if (status === 'failed') show(status);
     return { status, attempts: last?.n ?? 0, outcome: last?.outcome ?? null };
   };
 
@@ -231,7 +225,7 @@ export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryRes
       if (!isAlone()) await condition(isAlone);
       return finish(waiting.status);
     }
-    show(last === undefined && waiting.kind === 'held' ? 'held' : 'retrying');
+    show();
     const info = workflowInfo();
     if (info.historyLength >= LONGEST_HISTORY || info.continueAsNewSuggested) {
       if (!isAlone()) await condition(isAlone);

@@ -88,8 +88,8 @@ export async function runWorker(config: Config): Promise<void> {
   // First attempts need no workflows, and wait for them only where Temporal answers as usual.
   await within(TEMPORAL_PATIENCE, opening, () => undefined);
   const relaying = await loops.relay.start();
-  const { sweep, silence, sealer, hourCounter, adoption } = loops;
-  const running = [sweep, silence, clocks, sealer, hourCounter, adoption].map((loop) => loop.start());
+  const { sweep, silence, sealer, hourCounter } = loops;
+  const running = [sweep, silence, clocks, sealer, hourCounter].map((loop) => loop.start());
   const keeping = keeper.start();
   let opened: Awaited<typeof opening>;
   let working: Promise<void> | undefined;

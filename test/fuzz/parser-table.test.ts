@@ -25,7 +25,6 @@ const PARSERS: Readonly<Record<string, 'properties' | 'examples' | 'through its 
   'authentication/workload-issuers/workload-assertion.ts#readAssertion': 'examples',
   'webhooks/intake/event.schemas.ts#readPublication': 'properties',
   'webhooks/intake/feed-cursor.node.ts#createFeedCursors': 'properties',
-  'webhooks/intake/feed-cursor.node.ts#decodePlainCursor': 'properties',
   'webhooks/intake/feed-cursor.ts#decodePosition': 'properties',
   'events/filter.ts#isFilter': 'properties',
   'events/filter.ts#normalizeFilter': 'properties',

@@ -22,7 +22,6 @@ type HistoryEvent = {
   workflowExecutionStartedEventAttributes?: {
     workflowType: { name: string };
     searchAttributes?: { indexedFields: Record<string, unknown> };
-    input?: { payloads: { data: string }[] };
   };
   workflowExecutionCompletedEventAttributes?: { workflowTaskCompletedEventId: string };
   upsertWorkflowSearchAttributesEventAttributes?: {
@@ -50,11 +49,6 @@ const fileNameOf = (type: string) => type.replaceAll(/[A-Z]/g, (letter) => `-${l
 
 const named = (events: readonly HistoryEvent[], type: string) =>
   events.filter(({ eventType }) => eventType === `EVENT_TYPE_${type}`);
-/** Runs that 0.1.0 began changed them once more. */
-const endsQuietly = ({ events }: { events: readonly HistoryEvent[] }) =>
-  (events[0]?.workflowExecutionStartedEventAttributes?.input?.payloads ?? []).some(({ data }) =>
-    Buffer.from(data, 'base64').includes('"quietEnd":true'),
-  );
 const hasSummary = ({ userMetadata }: HistoryEvent) => userMetadata?.summary !== undefined;
 
 describe('every committed history', () => {
@@ -146,16 +140,16 @@ describe('every workflow type', () => {
           // A delivery says since its start what its last attempt got.
           const shown = type === 'webhookDelivery' ? [...Object.keys(begun), ...upserted] : upserted;
           const states = [SEARCH_ATTRIBUTES.entityState.name, SEARCH_ATTRIBUTES.lastOutcome.name] as string[];
-          expect(
-            shown.some((name) => states.includes(name)),
-            file,
-          ).toBe(true);
+          // One that never waited is shown by its result alone.
+          const waited = named(events, 'TIMER_STARTED').length > 0;
+          expect(!waited || shown.some((name) => states.includes(name)), file).toBe(true);
         }
+        expect(own.some(({ events }) => named(events, 'TIMER_STARTED').length > 0)).toBe(true);
       },
     );
 
     it('changes no search attribute in its last task, unless a view asks for it', () => {
-      for (const { file, events } of own.filter(endsQuietly)) {
+      for (const { file, events } of own) {
         const last = events.at(-1)?.workflowExecutionCompletedEventAttributes?.workflowTaskCompletedEventId;
         const changed = named(events, 'UPSERT_WORKFLOW_SEARCH_ATTRIBUTES').flatMap(
           ({ upsertWorkflowSearchAttributesEventAttributes: upsert }) =>

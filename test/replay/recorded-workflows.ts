@@ -114,7 +114,7 @@ function beginningOf(histories: readonly History[], type: string, { attempts, sl
       const isEntity = (ENTITY_WORKFLOW_TYPES as readonly string[]).includes(type);
       return {
         ...recorded,
-        ...(isEntity ? { summary, quietEnd: true } : {}),
+        ...(isEntity ? { summary } : {}),
         ...('attemptsQueue' in recorded ? { attemptsQueue: attempts } : {}),
         ...('slowQueue' in recorded ? { slowQueue: slow } : {}),
       };
@@ -128,14 +128,20 @@ function recordedActivities(
   answer: Answer,
 ): Record<string, () => Promise<unknown>> {
   const answers = new Map<string, unknown[]>();
+  const add = (name: string | undefined, payload: Payload | null | undefined) => {
+    if (name) answers.set(name, [...(answers.get(name) ?? []), decode(payload)]);
+  };
   for (const { events } of histories) {
     const names = new Map<string, string>();
     for (const event of events ?? []) {
       const scheduled = event.activityTaskScheduledEventAttributes?.activityType?.name;
       if (scheduled) names.set(String(event.eventId), scheduled);
       const completed = event.activityTaskCompletedEventAttributes;
-      const name = completed && names.get(String(completed.scheduledEventId));
-      if (name) answers.set(name, [...(answers.get(name) ?? []), decode(completed.result?.payloads?.[0])]);
+      if (completed) add(names.get(String(completed.scheduledEventId)), completed.result?.payloads?.[0]);
+      // A local activity, which runs in the workflow task.
+      const local = event.markerRecordedEventAttributes?.details;
+      const called = decode(local?.data?.payloads?.[0]) as { activity_type?: string } | undefined;
+      add(called?.activity_type, local?.result?.payloads?.[0]);
     }
   }
   return Object.fromEntries(
@@ -151,7 +157,9 @@ function recordedActivities(
 }
 
 function isUnfinished(answer: unknown): boolean {
-  return typeof answer === 'object' && answer !== null && 'more' in answer && answer.more === true;
+  if (typeof answer !== 'object' || answer === null) return false;
+  const { more, step } = answer as { more?: boolean; step?: { kind?: string } };
+  return more === true || step?.kind === 'wait';
 }
 
 function decode(payload: Payload | null | undefined): unknown {

@@ -14,7 +14,7 @@ const SCENARIOS: Record<string, (engine: DeliveryEngine) => Promise<[id: string,
     return [delivery, 0];
   },
   'held-and-resumed': async (engine) => {
-    const { id, path } = await engine.subscribe({ delaysMs: [300] });
+    const { id, path } = await engine.subscribe({ delaysMs: [3_000] });
     engine.receiver.answer(path, (_, count) => ({ status: count < 2 ? 500 : 200 }));
     const [delivery = ''] = await engine.publish(id);
     await engine.failedOnce(delivery);

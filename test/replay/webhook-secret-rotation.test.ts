@@ -15,7 +15,7 @@ const waits = (engine: DeliveryEngine, id: string) =>
 const SCENARIOS: Record<string, (engine: DeliveryEngine) => Promise<string>> = {
   finished: async (engine) => {
     const { id } = await engine.subscribe();
-    await engine.signingSecrets.rotate(engine.context, id, { overlapSeconds: 1 });
+    await engine.signingSecrets.rotate(engine.context, id, { overlapSeconds: 3 });
     return id;
   },
   'ended-quietly': async (engine) => {

@@ -37,7 +37,7 @@ export function createExpiryKeeper({
   let known: readonly string[] = [];
 
   const start = async ({ name, endsAt }: Bucket, indexed: boolean): Promise<boolean> => {
-    const input: ExpiryInput = { name, endsAt, indexed, quietEnd: true };
+    const input: ExpiryInput = { name, endsAt, indexed };
     try {
       await client.withDeadline(Date.now() + PATIENCE.call, () =>
         client.workflow.start(CHALLENGE_EXPIRY_WORKFLOW, {

@@ -18,8 +18,6 @@ export type SettleResult = { readonly tenants: number; readonly challenges: numb
 export type ExpiryInput = Bucket & {
   /** Whether Temporal has the service's search attributes. */
   readonly indexed: boolean;
-  /** The last task changes no search attribute. Runs that 0.1.0 began have no such member. */
-  readonly quietEnd?: boolean | undefined;
   readonly expired?: number | undefined;
   readonly asked?: SweepRequest | undefined;
 };

@@ -1,7 +1,6 @@
 // The table of delegations. The view `delegation_records` computes the status when it is read.
 import {
   defineTable,
-  given,
   nullable,
   type RowOf,
   TENANT_ROW,
@@ -14,16 +13,13 @@ import {
 export const DELEGATION = defineTable('delegations', {
   ...TENANT_ROW,
   agentId: uuid(),
-  /** Names that an earlier version wrote, until `adopt` has moved them to the user. */
-  subjectIssuer: given(text()),
-  subjectSub: given(text()),
+  userId: uuid(),
   scopes: texts(),
   audience: nullable(text()),
   expiresAt: time(),
   revokedAt: nullable(time()),
   revokedReason: nullable(text()),
   expiredAt: nullable(time()),
-  userId: nullable(uuid()),
 });
 
 export type DelegationRow = RowOf<typeof DELEGATION>;

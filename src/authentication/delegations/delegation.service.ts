@@ -1,7 +1,6 @@
 // Manages delegations of users to agents. A delegation expires at its expiry time. The expiry is recorded later, which
 // changes nothing for tokens.
 
-import { NIL } from 'uuid';
 import { SEALED_MARK, succeeded } from '../../audit/audit.ts';
 import type { AgentService } from '../../identity/agents/agent.service.ts';
 import { chooseAudience } from '../../identity/agents/agent.ts';
@@ -236,7 +235,7 @@ export class DelegationService extends Service<DelegationNeeds> {
   /** @returns undefined when the user is forgotten */
   #openUser = (row: StoredDelegation): OpenedUser | undefined => {
     const { userId: id, tenantId, nameSealed, keySealed } = row;
-    if (id === null || nameSealed === null || keySealed === null) return undefined;
+    if (nameSealed === null || keySealed === null) return undefined;
     return this.needs.users.open({ id, tenantId, nameSealed, keySealed });
   };
 }
@@ -264,14 +263,14 @@ function describeRevocation({
   };
 }
 
-/** A row of an earlier version has its user's name, and no user until it is adopted. */
+/** @param user undefined when the user is forgotten */
 function toDelegation(row: StoredDelegation, user: OpenedUser | undefined): Delegation {
-  const { userId, subjectIssuer, subjectSub, nameSealed: _, keySealed: __, ...delegation } = row;
-  const named = userId === null ? { issuer: subjectIssuer, sub: subjectSub } : user;
+  const { userId: id, nameSealed: _, keySealed: __, ...delegation } = row;
   const { revokedReason: reason } = delegation;
   const revokedReason = reason?.startsWith(SEALED_MARK) ? (user?.open(reason) ?? null) : reason;
-  return { ...delegation, revokedReason, subject: { id: userId ?? NIL, ...nameOf(named) } };
+  return {
+    ...delegation,
+    revokedReason,
+    subject: { id, issuer: user?.issuer ?? null, sub: user?.sub ?? null },
+  };
 }
-
-/** Without a name the user is forgotten. */
-const nameOf = (named: Subject | undefined) => ({ issuer: named?.issuer ?? null, sub: named?.sub ?? null });

@@ -21,7 +21,7 @@ export type NewDelegationRow = Pick<
 
 /** A delegation with its sealed user: null after the user was forgotten. */
 export type StoredDelegation = Omit<Delegation, 'subject'> &
-  Pick<DelegationRow, 'userId' | 'subjectIssuer' | 'subjectSub'> & {
+  Pick<DelegationRow, 'userId'> & {
     readonly [Name in 'nameSealed' | 'keySealed']: StoredUser[Name] | null;
   };
 
@@ -194,37 +194,6 @@ export async function markForgotten(
     Pick<StoredDelegation, 'id' | 'agentId' | 'scopes'> & { userId: string; isOpen: boolean; isNew: boolean }
   >(FORGET, [userIds]);
   return rows.filter(({ isNew }) => isNew);
-}
-
-type PlainName = {
-  readonly id: string;
-  readonly tenantId: string;
-  readonly issuer: string;
-  readonly sub: string;
-  readonly reason: string | null;
-};
-
-/** Locks delegations that an earlier version wrote, with the name of the user. @returns at most `limit` */
-export async function lockPlain(unit: Transaction, limit: number): Promise<PlainName[]> {
-  const { rows } = await unit.query<PlainName>(
-    `SELECT id, tenant_id AS "tenantId", subject_issuer AS issuer, subject_sub AS sub, revoked_reason AS reason
-     FROM delegations WHERE user_id IS NULL ORDER BY id LIMIT $1 FOR UPDATE SKIP LOCKED`,
-    [limit],
-  );
-  return rows;
-}
-
-/** Replaces the name of a delegation that the transaction has locked by the user. */
-export async function adopt(
-  unit: Transaction,
-  id: string,
-  userId: string,
-  reason: string | null,
-): Promise<void> {
-  await unit.query(
-    `UPDATE delegations SET user_id = $2, revoked_reason = $3, subject_issuer = DEFAULT, subject_sub = DEFAULT WHERE id = $1`,
-    [id, userId, reason],
-  );
 }
 
 /**

@@ -16,7 +16,7 @@ export type DelegatingUser = { readonly id: string } & {
 };
 
 /** `audience` null means any audience of the agent. `status` is computed; a deleted agent's delegations are revoked. */
-export type Delegation = Omit<DelegationRow, 'subjectIssuer' | 'subjectSub' | 'expiredAt' | 'userId'> & {
+export type Delegation = Omit<DelegationRow, 'expiredAt' | 'userId'> & {
   readonly subject: DelegatingUser;
   readonly status: DelegationStatus;
 };

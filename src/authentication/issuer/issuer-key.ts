@@ -16,7 +16,7 @@ export type IssuerJwk = (SigningCurveJwk | RsaJwk) & {
 
 /**
  * A key as requests use it. `id` is its id in the revocation feed. `canSign`: activated, not revoked and not destroyed,
- * at the database's time of the read. A key of an earlier version has none for deliveries.
+ * at the database's time of the read. A key of security events has none for deliveries.
  */
 export type IssuerKey = Pick<
   IssuerKeyRow,

@@ -33,7 +33,7 @@ export const POSITIONS = createPositions({ least: '0', greatest: '92233720368547
 /**
  * `last`: the last row that was read; with `hasMore` there may be more. `isComplete`: with this page and those before
  * it, a reader has all rows that committed before its statement. `time`: of the database, in milliseconds since 1970.
- * `madeAt`: when the first row was made; null without one, and for a row of 0.1.0.
+ * `madeAt`: when the first row was made; null without one.
  */
 export type RevocationPage = {
   readonly revocations: readonly Revocation[];

@@ -33,11 +33,10 @@ const OPENERS: Readonly<Record<string, Opener>> = {
   },
   delegations: async (users, tenantId, rows) => {
     const known = await users.list(tenantId, idsOf(rows, 'user_id'));
-    return rows.map(({ revoked_reason: reason, subject_issuer, subject_sub, ...row }) => {
+    return rows.map(({ revoked_reason: reason, ...row }) => {
       const isSealed = typeof reason === 'string' && reason.startsWith(SEALED_MARK);
       const user = known.get(String(row.user_id));
-      const plain = row.user_id === null && { subject_issuer, subject_sub };
-      return { ...row, ...plain, revoked_reason: isSealed ? (user?.open(reason) ?? null) : reason };
+      return { ...row, revoked_reason: isSealed ? (user?.open(reason) ?? null) : reason };
     });
   },
   audit_log: async (users, tenantId, rows) => {

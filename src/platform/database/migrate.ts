@@ -110,15 +110,6 @@ async function readMigrations(queryable: Queryable): Promise<string[]> {
   return rows.map(({ name }) => name);
 }
 
-/** @returns when a migration was applied; undefined for one that the database lacks */
-export async function appliedAt(queryable: Queryable, name: string): Promise<Date | undefined> {
-  const { rows } = await queryable.query<{ at: Date }>(
-    'SELECT applied_at AS at FROM schema_migrations WHERE name = $1',
-    [name],
-  );
-  return rows[0]?.at;
-}
-
 /**
  * Polls for the lock instead of waiting in a statement. CREATE INDEX CONCURRENTLY waits for every running statement, so
  * it would also wait for one that waits for this lock.

@@ -49,7 +49,6 @@ export function createEntityStarter({
       tenantId,
       id: entityId,
       indexed,
-      quietEnd: true,
       ...(summary === undefined ? {} : { summary }),
       ...(slowQueue === undefined ? {} : { slowQueue }),
     };

@@ -89,8 +89,7 @@ export type EntityWorkflow = keyof typeof ENTITY_WORKFLOWS;
 export const ENTITY_WORKFLOW_TYPES = Object.keys(ENTITY_WORKFLOWS) as readonly EntityWorkflow[];
 
 /**
- * The input of an entity workflow. `indexed`: the server accepts the search attributes. `quietEnd`: the last task
- * changes none of them; runs that 0.1.0 began have no such member. `slowQueue`: task queue of the activities that wait
+ * The input of an entity workflow. `indexed`: the server accepts the search attributes. `slowQueue`: task queue of the activities that wait
  * for other parties, if there are any. `summary`: the static summary, which Temporal does not copy when a workflow
  * continues as new.
  */
@@ -98,7 +97,6 @@ export type EntityInput = {
   readonly tenantId: string;
   readonly id: string;
   readonly indexed: boolean;
-  readonly quietEnd?: boolean | undefined;
   readonly summary?: string | undefined;
   readonly slowQueue?: string | undefined;
 };

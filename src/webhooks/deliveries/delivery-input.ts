@@ -14,8 +14,6 @@ export type DeliveryInput = AttemptRequest & {
   readonly attemptsQueue: string;
   readonly slowQueue: string;
   readonly indexed: boolean;
-  /** The last task changes search attributes only after a failure. Runs that 0.1.0 began have no such member. */
-  readonly quietEnd?: boolean | undefined;
   // ----
   readonly slow?: boolean | undefined;
   readonly waiting?: Step | undefined;

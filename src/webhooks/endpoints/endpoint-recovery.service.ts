@@ -39,9 +39,9 @@ export type EndpointStanding = {
   readonly heldBy: 'operator' | 'endpoint' | null;
   readonly deactivatesAt: string | null;
   readonly waiting: number;
-  /** Deliveries of the crowd, and when the first of them is due; histories of 0.1.0 have neither. */
-  readonly crowd?: number | undefined;
-  readonly crowdDueAt?: string | null | undefined;
+  /** Deliveries of the crowd, and when the first of them is due. */
+  readonly crowd: number;
+  readonly crowdDueAt: string | null;
   readonly epoch: number;
 };
 

@@ -19,9 +19,6 @@ const STEP = 48;
 /** Ends the position; zero bytes follow it. */
 const MARK = 0x80;
 
-/** Bytes of a position without open transactions: all that a cursor of 0.1.0 has, in plain base64url. */
-const PLAIN_LENGTH = 30;
-
 type Keys = { readonly mac: Buffer; readonly cipher: Buffer };
 
 /**
@@ -60,12 +57,6 @@ export function createFeedCursors({ masterKeys }: { masterKeys: readonly { reado
 }
 
 export type FeedCursors = ReturnType<typeof createFeedCursors>;
-
-/** @returns the position of a cursor that 0.1.0 gave; undefined for another text */
-export function decodePlainCursor(cursor: string): FeedPosition | undefined {
-  const bytes = FEED_CURSOR.test(cursor) ? decodeBase64(cursor) : null;
-  return bytes?.length === PLAIN_LENGTH ? decodePosition(bytes) : undefined;
-}
 
 function derive(masterKey: Uint8Array): Keys {
   const bytes = Buffer.from(hkdfSync('sha256', masterKey, new Uint8Array(0), PURPOSE, 64));

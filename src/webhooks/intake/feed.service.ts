@@ -11,7 +11,7 @@ import { invalidField, ServiceError } from '../../platform/errors/service-error.
 import { Service } from '../../platform/service.ts';
 import type { StoredEvent, TypeFilter } from './feed.store.ts';
 import * as store from './feed.store.ts';
-import { decodePlainCursor, type FeedCursors } from './feed-cursor.node.ts';
+import type { FeedCursors } from './feed-cursor.node.ts';
 import {
   FEED_KEPT_MS,
   FEED_SLACK_MS,
@@ -69,8 +69,6 @@ export type FeedNeeds = {
     listOfEvent(queryable: Queryable, tenantId: string, eventRow: string): Promise<EventDelivery[]>;
   };
   cursors: Pick<FeedCursors, 'seal' | 'open'>;
-  /** When cursors began to be sealed; those before, of 0.1.0, are accepted for 30 days. */
-  upgradedAt: () => Promise<Date | undefined>;
   now?: (() => number) | undefined;
   /** The most days for which events are kept. */
   keptDays?: number | undefined;
@@ -86,7 +84,7 @@ export class FeedService extends Service<FeedNeeds> {
 
   /** Reads the events after a cursor, the oldest first. @throws ServiceError `cursor_expired`, `invalid_request` */
   read = async (context: RequestContext, query: FeedQuery): Promise<FeedPage> => {
-    const position = await this.#positionAfter(context, query.after);
+    const position = this.#positionAfter(context, query.after);
     const earliest = Math.max(position.at, query.since?.getTime() ?? 0);
     const page = await store.read(context.transaction ?? this.needs.database, context.tenant.id, {
       ...requestOf(query, earliest),
@@ -158,12 +156,10 @@ export class FeedService extends Service<FeedNeeds> {
   };
 
   /** @throws ServiceError `cursor_expired` when later events may be deleted, `invalid_request` for an invalid cursor */
-  #positionAfter = async ({ tenant }: RequestContext, cursor: string | undefined): Promise<FeedPosition> => {
+  #positionAfter = ({ tenant }: RequestContext, cursor: string | undefined): FeedPosition => {
     if (cursor === undefined) return FEED_START;
-    const sealed = this.needs.cursors.open(tenant.id, cursor);
-    const position = sealed ?? decodePlainCursor(cursor);
+    const position = this.needs.cursors.open(tenant.id, cursor);
     if (position === undefined) throw foreign();
-    const oldest = this.#now() - FEED_KEPT_MS;
     const { eventsDays = this.#keptDays, eventsGoneBefore } = tenant;
     const kept = Math.max(
       this.#now() - Math.min(eventsDays, this.#keptDays) * DAY_MS,
@@ -171,8 +167,6 @@ export class FeedService extends Service<FeedNeeds> {
     );
     if (position.at < kept)
       throw expired('The cursor is older than the events that are kept: some after it are gone.');
-    // A client that made plain ones could find the number of the latest transaction by trying.
-    if (sealed === undefined && Number((await this.needs.upgradedAt()) ?? 0) < oldest) throw foreign();
     return position;
   };
 }

@@ -1,6 +1,5 @@
 // Wires events: their emission by the service, their publication by tenants, and what reads them.
 import { Gauge } from 'prom-client';
-import { appliedAt } from '../../platform/database/migrate.ts';
 import { MAX_NOTICE_BYTES } from '../../platform/database/notifier.client.ts';
 import type { Limits } from '../../platform/http/wire.ts';
 import { reasonOf } from '../../platform/logging.ts';
@@ -20,9 +19,6 @@ import { type RecordNeeds, RecordService, type TellEvents } from './record.servi
 /** Postgres channel on which processes tell each other of new events, and milliseconds between two notifications. */
 const EVENT_CHANNEL = 'countersign_events';
 const EVENT_PAUSE = 50;
-
-/** The migration that came with sealed cursors. */
-const SEALED_CURSORS = '0012-feed-snapshots';
 
 /** Wires what a process tells the readers of all api processes of new events, and what it hears of others. */
 export function wireEventNews({ openChannel }: Pick<Platform, 'openChannel'>) {
@@ -104,7 +100,6 @@ export function wirePublishing(
     deliveries,
     database,
     cursors: createFeedCursors({ masterKeys: config.masterKeys }),
-    upgradedAt: () => appliedAt(database, SEALED_CURSORS),
     keptDays: config.retentionDays,
   });
   return {

@@ -28,10 +28,7 @@ const CALL_TIMEOUT = 10_000;
  */
 const LONGEST_DELAY = 10_000;
 
-export type StartRequest = Omit<
-  DeliveryInput,
-  'attemptsQueue' | 'slowQueue' | 'indexed' | 'quietEnd' | 'woken'
->;
+export type StartRequest = Omit<DeliveryInput, 'attemptsQueue' | 'slowQueue' | 'indexed' | 'woken'>;
 
 /** `exists`: the workflow was started before. */
 export type StartOutcome = 'started' | 'exists';
@@ -125,7 +122,6 @@ export class DeliveryStarter extends Service<DeliveryStarterNeeds> {
       ...request,
       ...(delay > 0 ? { waiting: undefined } : {}),
       indexed,
-      quietEnd: true,
       attemptsQueue: this.needs.taskQueues.attempts,
       slowQueue: this.needs.taskQueues.slow,
     };

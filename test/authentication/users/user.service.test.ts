@@ -3,7 +3,6 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { openRecords } from '../../../src/audit/named-users.service.ts';
-import { DelegationAdoption } from '../../../src/authentication/delegations/delegation-adoption.service.ts';
 import { UserService } from '../../../src/authentication/users/user.service.ts';
 import { UserForgettingService } from '../../../src/authentication/users/user-forgetting.service.ts';
 import { SEALED_USERS, UserSealing } from '../../../src/authentication/users/user-sealing.service.ts';
@@ -194,33 +193,5 @@ it('an entry is opened while the key is there; a text that only looks sealed is 
     address: 'forgotten',
     data: { subject_id: id, reason: 'forgotten' },
     user: { id, issuer: null, sub: null },
-  });
-});
-
-it('a name that an earlier version wrote moves to its user, with the reason of a revocation', async () => {
-  const subject = newSubject();
-  const ids = [newId(), newId()];
-  for (const [n, id] of ids.entries())
-    await database.query(
-      `INSERT INTO delegations (id, tenant_id, agent_id, subject_issuer, subject_sub, scopes, expires_at, revoked_at, revoked_reason)
-       VALUES ($1, $2, $3, $4, $5, '{openid}', now() + interval '1 hour', $6, $7)`,
-      [
-        id,
-        context.tenant.id,
-        agentId,
-        subject.issuer,
-        subject.sub,
-        ...(n === 0 ? [null, null] : [new Date(), `${subject.sub} left`]),
-      ],
-    );
-  const adoption = new DelegationAdoption({ database, users });
-  expect(await adoption.adopt()).toBe(2);
-  expect(await adoption.adopt()).toBe(0);
-  const { rows } = await database.query<{ text: string }>('SELECT d::text AS text FROM delegations d');
-  expect(rows.filter(({ text }) => text.includes(subject.sub))).toEqual([]);
-  expect((await find(subject)).delegation.id).toBe(ids[0]);
-  expect(await delegations.get(context, ids[1] ?? '')).toMatchObject({
-    subject,
-    revokedReason: `${subject.sub} left`,
   });
 });

@@ -29,7 +29,7 @@ import { createSampler, createTracer } from '../../../src/platform/tracing/trace
 import { parseRetryAfter } from '../../../src/webhooks/deliveries/retry-after.ts';
 import { readHost } from '../../../src/webhooks/endpoints/host-hold.ts';
 import { readPublication } from '../../../src/webhooks/intake/event.schemas.ts';
-import { createFeedCursors, decodePlainCursor } from '../../../src/webhooks/intake/feed-cursor.node.ts';
+import { createFeedCursors } from '../../../src/webhooks/intake/feed-cursor.node.ts';
 import { decodePosition, encodePosition } from '../../../src/webhooks/intake/feed-cursor.ts';
 import { contentOf } from '../../../src/webhooks/intake/publication.ts';
 import {
@@ -275,7 +275,6 @@ const cursors: Target = {
   parsers: [
     'platform/database/page.ts#createCursors',
     'webhooks/intake/feed-cursor.node.ts#createFeedCursors',
-    'webhooks/intake/feed-cursor.node.ts#decodePlainCursor',
     'webhooks/intake/feed-cursor.ts#decodePosition',
     'platform/temporal/names.ts#parseDeliveryWorkflowId',
     'audit/verification.ts#parseAnchor',
@@ -294,8 +293,6 @@ const cursors: Target = {
     if (id !== undefined) equal(list.encode(id), text);
     const position = decodePosition(bytes);
     if (position !== undefined) deepEqual([...encodePosition(position)], [...bytes]);
-    const plain = decodePlainCursor(text);
-    if (plain !== undefined) equal(Buffer.from(encodePosition(plain)).toString('base64url'), text);
     const sealed = feed.open(UUID, text);
     if (sealed !== undefined) equal(feed.seal(UUID, sealed), text);
     const delivery = parseDeliveryWorkflowId(text);

@@ -163,7 +163,7 @@ async function readRows(database: Database): Promise<Map<string, Row[]>> {
  * to fit a migration.
  */
 async function insertRows(database: Database, slug: string): Promise<void> {
-  const [tenant, agent, oldKey, newKey, subscription, event] = Array.from({ length: 6 }, newId);
+  const [tenant, agent, oldKey, newKey, user, subscription, event] = Array.from({ length: 7 }, newId);
   const say = (text: string, ...values: unknown[]) => database.query(text, values);
   await say(
     `INSERT INTO tenants (id, slug, name, signing_algorithm, base_url, issuer_url) VALUES ($1, $2, 'T', 'ES256', $2, $2)`,
@@ -196,9 +196,12 @@ async function insertRows(database: Database, slug: string): Promise<void> {
     ...[newId(), tenant, agent],
   );
   await say(
-    `INSERT INTO delegations (id, tenant_id, agent_id, subject_issuer, subject_sub, scopes, expires_at)
-     VALUES ($1, $2, $3, 'https://issuer.example', 'sub', '{openid}', now())`,
-    ...[newId(), tenant, agent],
+    `INSERT INTO users (id, tenant_id, digest, name, key_sealed) VALUES ($1, $2, 'd', '\\x00', '\\x00')`,
+    ...[user, tenant],
+  );
+  await say(
+    `INSERT INTO delegations (id, tenant_id, agent_id, user_id, scopes, expires_at) VALUES ($1, $2, $3, $4, '{openid}', now())`,
+    ...[newId(), tenant, agent, user],
   );
   await say(
     `INSERT INTO challenges (id, tenant_id, agent_id, key_id, key_fingerprint, algorithm, nonce, audience, scopes, created_at, expires_at)

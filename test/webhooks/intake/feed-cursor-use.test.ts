@@ -4,7 +4,7 @@ import { FEED_CURSOR, FEED_KEPT_MS, positionAfterAll } from '../../../src/webhoo
 import { PATIENCE } from '../../setup/patience.ts';
 import { createWebhookRooms } from '../webhook-rooms.ts';
 import { CURSORS } from './fixture.ts';
-import { createFeed, placeOf, plainCursor } from './tenant-feed.ts';
+import { createFeed, placeOf } from './tenant-feed.ts';
 
 const rooms = await createWebhookRooms();
 afterAll(() => rooms.close());
@@ -79,21 +79,4 @@ it('says nothing of the transactions of other tenants', async () => {
     expect(placeOf(context, cursor)?.xid).toBeGreaterThanOrEqual(BigInt(row?.xid ?? 0));
     expect(Buffer.from(cursor, 'base64url').indexOf(xid.subarray(0, 6))).toBe(-1);
   }
-});
-
-it('goes on from a cursor of 0.1.0, for as long as one can be of an event that is kept', async () => {
-  let now = Date.now();
-  const { feed, context, publish, idsOf } = await createFeed(rooms, () => now);
-  await publish(['before']);
-  const { nextCursor } = await feed.read(context, { limit: 10 });
-  await publish(['after']);
-  const position = placeOf(context, nextCursor);
-  if (position === undefined) throw new Error('the cursor cannot be opened');
-  const read = (at: number) =>
-    feed.read(context, { limit: 10, after: plainCursor({ ...position, open: [], at }) });
-  expect(idsOf(await read(now))).toEqual(['after']);
-  now += FEED_KEPT_MS + 60_000;
-  await expect(read(now)).rejects.toMatchObject({
-    errors: [{ path: 'query.after', message: 'is not a cursor that the feed gave' }],
-  });
 });

@@ -2,11 +2,11 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { newId } from '../../../src/platform/database/ids.ts';
 import { type FeedPage, FeedService } from '../../../src/webhooks/intake/feed.service.ts';
-import { positionAfterAll } from '../../../src/webhooks/intake/feed-cursor.ts';
+import { encodePosition, positionAfterAll } from '../../../src/webhooks/intake/feed-cursor.ts';
 import { createWebhookRooms } from '../webhook-rooms.ts';
 import { CURSORS } from './fixture.ts';
 import { openForeignTransaction } from './foreign-transaction.ts';
-import { createFeed, placeOf, plainCursor, publication } from './tenant-feed.ts';
+import { createFeed, placeOf, publication } from './tenant-feed.ts';
 
 type Shown = { event_id: string; type: string; data: { n?: number } };
 type Page = { data: Shown[]; next_cursor: string; has_more: boolean };
@@ -251,7 +251,10 @@ describe('GET /api/v1/events', () => {
     ['after=nonsense', 'query.after'],
     [`after=${'A'.repeat(39)}`, 'query.after'],
     [`after=${'A'.repeat(64)}`, 'query.after'],
-    [`after=${plainCursor(positionAfterAll({ next: 2n, unfinished: [1n] }, Date.now()))}`, 'query.after'],
+    [
+      `after=${Buffer.from(encodePosition(positionAfterAll({ next: 2n, unfinished: [1n] }, Date.now()))).toString('base64url')}`,
+      'query.after',
+    ],
     [`after=${'_'.repeat(4_033)}`, 'query.after'],
     ['type=Not.A.Type', 'query.type'],
     ['type=org.*.created', 'query.type'],

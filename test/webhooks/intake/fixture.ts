@@ -9,7 +9,6 @@ import { createFeedCursors } from '../../../src/webhooks/intake/feed-cursor.node
 /** What a feed of a test needs beside its database. */
 export const CURSORS = {
   cursors: createFeedCursors({ masterKeys: [{ key: new Uint8Array(32).fill(1) }] }),
-  upgradedAt: async () => new Date(),
 };
 
 /** Inserts a tenant. @returns the context of a request to it */

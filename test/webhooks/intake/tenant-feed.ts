@@ -1,7 +1,6 @@
 // The feed of one tenant, for tests that read it, and what they know of its cursors.
 import type { RequestContext } from '../../../src/platform/context.ts';
 import { type FeedPage, FeedService } from '../../../src/webhooks/intake/feed.service.ts';
-import { encodePosition, type FeedPosition } from '../../../src/webhooks/intake/feed-cursor.ts';
 import type { WebhookRooms } from '../webhook-rooms.ts';
 import { CURSORS, createTenantContext } from './fixture.ts';
 
@@ -41,7 +40,3 @@ export async function createFeed(rooms: WebhookRooms, now?: () => number) {
 /** The place of a cursor that the feed has given. */
 export const placeOf = ({ tenant }: RequestContext, cursor: string) =>
   CURSORS.cursors.open(tenant.id, cursor);
-
-/** A cursor as 0.1.0 gave it. */
-export const plainCursor = (position: FeedPosition) =>
-  Buffer.from(encodePosition(position)).toString('base64url');

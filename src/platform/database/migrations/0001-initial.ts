@@ -474,7 +474,7 @@ CREATE TABLE revocations (
   not_before timestamptz(3) NOT NULL DEFAULT 'infinity',
   -- When the row is no longer needed, as every such token has ended by itself.
   expires_at timestamptz(3) NOT NULL,
-  made_at timestamptz DEFAULT clock_timestamp(),
+  made_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   -- The writing transaction: a reader asks for all rows that it could not see before, however late they were committed.
   xid xid8 NOT NULL DEFAULT pg_current_xact_id(),
   CHECK (num_nonnulls(token_id, principal) = 1)
@@ -550,9 +550,8 @@ CREATE TABLE delegations (
   id uuid PRIMARY KEY,
   tenant_id uuid NOT NULL REFERENCES tenants,
   agent_id uuid NOT NULL REFERENCES agents,
-  -- Names that an earlier version wrote, until they are moved to users. Else a text that names nobody: a process of that version shows it.
-  subject_issuer text NOT NULL DEFAULT 'https://sealed.invalid',
-  subject_sub text NOT NULL DEFAULT 'sealed',
+  -- The user. No reference: the delegations of a user who is forgotten stay, and name nobody.
+  user_id uuid NOT NULL,
   scopes text[] NOT NULL,
   audience text,
   expires_at timestamptz(3) NOT NULL,
@@ -560,29 +559,25 @@ CREATE TABLE delegations (
   revoked_at timestamptz(3),
   revoked_reason text,
   -- When the end was recorded in the audit log. Nothing is decided by it: a delegation ends at expires_at.
-  expired_at timestamptz(3),
-  -- No reference: the delegations of a user who is forgotten stay, and name nobody.
-  user_id uuid
+  expired_at timestamptz(3)
 );
 CREATE INDEX delegations_by_tenant ON delegations (tenant_id, id);
 CREATE INDEX delegations_by_agent ON delegations (agent_id, id);
 CREATE INDEX delegations_by_user ON delegations (user_id);
-CREATE INDEX delegations_with_plain_name ON delegations (id) WHERE user_id IS NULL;
 -- Delegations that have a workflow.
 CREATE INDEX delegations_open ON delegations (id) WHERE revoked_at IS NULL AND expired_at IS NULL;
 CREATE INDEX delegations_open_by_agent ON delegations (agent_id) WHERE revoked_at IS NULL AND expired_at IS NULL;
 
 -- The status follows from the time, so it is computed and never stored. A deleted agent's delegations end with it.
 CREATE VIEW delegation_records AS
-SELECT delegation.id, delegation.tenant_id, delegation.agent_id, delegation.subject_issuer, delegation.subject_sub,
-       delegation.scopes, delegation.audience, delegation.expires_at, delegation.created_at,
+SELECT delegation.id, delegation.tenant_id, delegation.agent_id, delegation.user_id, delegation.scopes, delegation.audience, delegation.expires_at, delegation.created_at,
        coalesce(delegation.revoked_at, agent.deleted_at) AS revoked_at,
        CASE WHEN delegation.revoked_at IS NULL AND agent.deleted_at IS NOT NULL THEN 'agent_deleted'
             ELSE delegation.revoked_reason END AS revoked_reason,
        CASE WHEN delegation.revoked_at IS NOT NULL OR agent.deleted_at IS NOT NULL THEN 'revoked'
             WHEN delegation.expires_at <= now() THEN 'expired'
             ELSE 'active' END AS status,
-       delegation.user_id, person.name AS user_name, person.key_sealed AS user_key
+       person.name AS user_name, person.key_sealed AS user_key
 FROM delegations delegation
 JOIN agents agent ON agent.id = delegation.agent_id
 LEFT JOIN users person ON person.id = delegation.user_id;
@@ -862,22 +857,6 @@ BEGIN
 END
 $function$;
 CREATE TRIGGER operator_acts_chain BEFORE INSERT ON operator_acts FOR EACH ROW EXECUTE FUNCTION chain_operator_act();
-
--- A part of the next seal holds the rows of some tenants. The sealer makes a part that is lost or changed anew from the audit log. The
--- audit key signs both texts.
-CREATE UNLOGGED TABLE audit_seal_parts (
-  part smallint PRIMARY KEY,
-  -- Whose rows, up to which position, for which seal.
-  assignment text NOT NULL,
-  assignment_signature bytea NOT NULL,
-  -- Hashes of the part's checkpoints, as the seal will name them; null until one sealer has made them.
-  result text,
-  result_signature bytea,
-  -- The rows of audit_checkpoints, as JSON.
-  checkpoints text
-);
--- Hashes do not compress.
-ALTER TABLE audit_seal_parts ALTER COLUMN checkpoints SET STORAGE EXTERNAL;
 
 -- ═══ Ends of tenants: until when they can come back, and the signed certificates of those that are erased ═══
 
