@@ -11,7 +11,6 @@ import {
   json,
   nullable,
   primaryKey,
-  smallint,
   text,
   time,
   transactionId,

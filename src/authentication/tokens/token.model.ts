@@ -55,5 +55,5 @@ export const REVOCATION = defineTable('revocations', {
   expiresAt: time(),
   xid: given(transactionId()),
   holder: nullable(uuid()),
-  madeAt: nullable(given(exactTime())),
+  madeAt: given(exactTime()),
 });
