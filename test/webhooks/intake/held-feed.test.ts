@@ -10,6 +10,7 @@ import { openPlatform } from '../../../src/platform/platform.ts';
 import { createEventRoutes } from '../../../src/webhooks/intake/event.routes.ts';
 import { EventWaiters } from '../../../src/webhooks/intake/event-waiters.service.ts';
 import { FeedService } from '../../../src/webhooks/intake/feed.service.ts';
+import { FEED_START } from '../../../src/webhooks/intake/feed-cursor.ts';
 import { HeldFeedService } from '../../../src/webhooks/intake/held-feed.service.ts';
 import { PublishingService } from '../../../src/webhooks/intake/publishing.service.ts';
 import { wireEventNews } from '../../../src/webhooks/intake/wire.ts';
@@ -319,11 +320,15 @@ describe('GET /api/v1/events as Server-Sent Events', () => {
   });
 
   it.each([
-    [{ 'last-event-id': 'nonsense' }, 400],
-    [{ 'last-event-id': 'A'.repeat(40) }, 410],
-  ])('answers %o with %i', async (headers, status) => {
-    const { follow } = await shared();
-    const response = await follow('', headers);
+    ['no cursor with 400', () => 'nonsense', 400],
+    [
+      'an old cursor with 410',
+      (tenantId: string) => CURSORS.cursors.seal(tenantId, { ...FEED_START, at: 1 }),
+      410,
+    ],
+  ])('answers %s', async (_, cursorOf, status) => {
+    const { follow, context } = await shared();
+    const response = await follow('', { 'last-event-id': cursorOf(context.tenant.id) });
     expect([response.status, response.headers.get('content-type')]).toEqual([
       status,
       'application/problem+json',
