@@ -44,6 +44,9 @@ const SUFFIXES = [
   'client',
   'node',
 ];
+/** Statements about rows that several rooms of webhooks change in their transactions: each names the store it uses. */
+const SHARED_STORES =
+  /^src\/webhooks\/(rows\/[\w-]+|endpoints\/endpoint-permit|subscriptions\/subscription)\.store\.ts$/;
 const LONGEST_FILE = 400;
 
 function listFiles(folder: string): string[] {
@@ -144,7 +147,8 @@ const RULES: readonly {
       !typeOnly &&
       roomOf(from) !== roomOf(to) &&
       !from.startsWith('src/app/wiring/') &&
-      !(from.startsWith('src/webhooks/') && to.startsWith('src/webhooks/') && roleOf(from) === 'store'),
+      !(from.startsWith('src/webhooks/') && to.startsWith('src/webhooks/') && roleOf(from) === 'store') &&
+      !(from.startsWith('src/webhooks/') && SHARED_STORES.test(to)),
   },
   {
     rule: 'a root of the wiring leaves metrics, clients and models to the wire.ts of their room',
@@ -300,6 +304,14 @@ describe('the house', () => {
       const numbers = readdirSync(folder).map((name) => name.slice(0, 4));
       expect(numbers.filter((number, index) => numbers.indexOf(number) !== index)).toEqual([]);
     }
+  });
+
+  it('has no file that exports the statements of another room: who uses them, imports them', () => {
+    const reexported = (text: string) =>
+      [...text.matchAll(/^export (?!type\b)[^;]*? from '(\.\.\/[^']+\.store\.ts)'/gm)].map(([, to]) => to);
+    expect(reexported("export { end, park } from '../rows/delivery-row.store.ts';")).toHaveLength(1);
+    const found = files.filter((file) => reexported(readFileSync(file, 'utf8')).length > 0);
+    expect(found).toEqual([]);
   });
 
   it('has no barrels, helpers or utilities', () => {

@@ -8,6 +8,7 @@ import { AttemptService } from '../../src/webhooks/deliveries/attempt.service.ts
 import { AttemptMonitor } from '../../src/webhooks/deliveries/attempt-monitor.service.ts';
 import { AttemptRecordService } from '../../src/webhooks/deliveries/attempt-record.service.ts';
 import { createEndpointOccupancy } from '../../src/webhooks/endpoints/endpoint-occupancy.ts';
+import { refund } from '../../src/webhooks/endpoints/endpoint-permit.store.ts';
 import { FirstAttemptService } from '../../src/webhooks/relay/first-attempt.service.ts';
 import { HandOver } from '../../src/webhooks/relay/hand-over.service.ts';
 import { RELAY_SETTINGS } from '../../src/webhooks/relay/relay.service.ts';
@@ -69,7 +70,7 @@ export function createDeliveryProcess(database: Database, receivers: ReadonlyMap
         if (marked.length + unmarked.length > 0)
           await relayStore.complete(database, identity, marked, unmarked);
         if (released.length > 0) await relayStore.release(database, identity, idsOf(released));
-        await relayStore.refund(database, [...unused, ...released]);
+        await refund(database, [...unused, ...released]);
       },
       // Whatever is settled later is written by `drain`.
       delayMs: 60_000,

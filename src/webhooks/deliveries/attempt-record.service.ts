@@ -7,6 +7,7 @@ import type { Database } from '../../platform/database/database.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import { Service } from '../../platform/service.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
+import { callWorkflow } from '../rows/outbox.store.ts';
 import type { AttemptMetrics } from './attempt.metrics.ts';
 import * as attemptStore from './attempt.store.ts';
 import { type DeliveredRecord, numbered, type RecordedDelivery } from './attempt.store.ts';
@@ -69,10 +70,7 @@ export class AttemptRecordService extends Service<AttemptRecordNeeds> {
       const attempt = { report: { ...report, n }, acceptedAt: owner.createdAt };
       this.needs.metrics?.ended(step.status, delivered ? attempt : undefined);
       // Where another POST has taken the number, the workflow may wait for the attempt after that one.
-      if (
-        (parked || n > report.n) &&
-        (await this.#store.callWorkflow(this.needs.database, report.deliveryId))
-      )
+      if ((parked || n > report.n) && (await callWorkflow(this.needs.database, report.deliveryId)))
         this.needs.notifier.poke();
     }
     const removed = crowded || (delivered && workflow === null);

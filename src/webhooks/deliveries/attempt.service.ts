@@ -7,7 +7,9 @@ import { newId } from '../../platform/database/ids.ts';
 import type { Log } from '../../platform/logging.ts';
 import { Service } from '../../platform/service.ts';
 import type { EndpointOccupancy } from '../endpoints/endpoint-occupancy.ts';
+import * as permits from '../endpoints/endpoint-permit.store.ts';
 import { isSlow } from '../endpoints/endpoint-speed.ts';
+import * as deliveryRows from '../rows/delivery-row.store.ts';
 import { needsTenantKeys } from '../signing/signatures.ts';
 import type { PrepareSigner } from '../signing/tenant-signer.node.ts';
 import type { SecurityEventService } from '../streams/security-event.service.ts';
@@ -133,7 +135,7 @@ export class AttemptService extends Service<AttemptNeeds> {
         ? await this.needs.deliveryKeys.prepare(tenantId)
         : undefined;
       if (delivery.endpointRated && !isGranted(delivery, request))
-        await this.#store.spendToken(this.needs.database, subscriptionId);
+        await permits.spendToken(this.needs.database, subscriptionId);
       if (delivery.attemptCount > 0) this.needs.metrics?.begun(delivery.lateMs);
       else if (delivery.endpointSteady && this.needs.occupancy.size(subscriptionId) < delivery.endpointCap)
         this.needs.metrics?.begunFirst(clockOf(delivery)() - delivery.createdAt.getTime());
@@ -157,12 +159,12 @@ export class AttemptService extends Service<AttemptNeeds> {
     { endpointOpen, subscriptionId }: LoadedDelivery,
     { workflow }: AttemptOptions,
   ): Promise<number | undefined> =>
-    workflow && endpointOpen ? this.#store.takePermit(this.needs.database, subscriptionId) : undefined;
+    workflow && endpointOpen ? permits.takePermit(this.needs.database, subscriptionId) : undefined;
 
   /** Returns the permit of an attempt that is not made, so that the endpoint's next delivery can begin. */
   #returnPermit = async (delivery: LoadedDelivery, request: AttemptRequest): Promise<void> => {
     if (!delivery.endpointPaced || !isGranted(delivery, request)) return;
-    if (await this.#store.returnPermit(this.needs.database, delivery.subscriptionId, delivery.endpointEpoch))
+    if (await permits.returnPermit(this.needs.database, delivery.subscriptionId, delivery.endpointEpoch))
       this.needs.notifier.poke();
   };
 
@@ -195,7 +197,7 @@ export class AttemptService extends Service<AttemptNeeds> {
   };
 
   #end = async (deliveryId: string, status: 'canceled' | 'failed', error: string | null) => {
-    await this.#store.end(this.needs.database, deliveryId, status, error);
+    await deliveryRows.end(this.needs.database, deliveryId, status, error);
     this.needs.metrics?.ended(status);
     return ended(status);
   };
@@ -219,7 +221,7 @@ export class AttemptService extends Service<AttemptNeeds> {
       // Without a workflow nothing is parked, because the delivery still has its row of the outbox.
       if (
         workflow &&
-        !(await this.#store.park(unit, { ...request, epoch: endpoint.epoch, outboxId: newId() }))
+        !(await deliveryRows.park(unit, { ...request, epoch: endpoint.epoch, outboxId: newId() }))
       )
         return undefined;
       if (endpoint.open) unit.afterCommit(() => this.needs.notifier.poke());

@@ -12,10 +12,6 @@ import { insertNumbered, type MadeAttempt } from './delivered-attempt.store.ts';
 import type { StoredStatus } from './delivery.ts';
 import type { Envelope } from './envelope.ts';
 
-export { returnPermit, spendToken, takePermit } from '../endpoints/endpoint-permit.store.ts';
-export { earliestOfCrowd, joinCrowd } from '../rows/crowd.store.ts';
-export { countAttempt, end, park, recordFailed } from '../rows/delivery-row.store.ts';
-export { callWorkflow } from '../rows/outbox.store.ts';
 export {
   type DeliveredRecord,
   type MadeAttempt,

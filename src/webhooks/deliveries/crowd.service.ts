@@ -5,9 +5,9 @@ import { createBoundedCache } from '../../platform/bounded-cache.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import { Service } from '../../platform/service.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
+import * as crowds from '../rows/crowd.store.ts';
 import { roundDue } from '../rows/crowd.ts';
 import type { FailureRecord } from '../rows/delivery-row.store.ts';
-import type * as attemptStore from './attempt.store.ts';
 import type { LockedDelivery } from './attempt.store.ts';
 
 /** More deliveries of one endpoint than these that wait for an early retry are its crowd. */
@@ -26,7 +26,6 @@ export type Failed = { readonly row: LockedDelivery; readonly change: FailureRec
 export type Crowd = { readonly members: readonly Failed[]; readonly earliest: Date | null };
 
 export type CrowdNeeds = {
-  store: Pick<typeof attemptStore, 'earliestOfCrowd' | 'joinCrowd'>;
   endpoints: Pick<EndpointService, 'noteCrowd'>;
   /** So many early retries of an endpoint have workflows of their own. */
   few?: number | undefined;
@@ -49,7 +48,7 @@ export class Crowds extends Service<CrowdNeeds> {
     const { subscriptionId } = first.row;
     const now = performance.now();
     const alone = (this.#dues.peek(subscriptionId) ?? []).filter((due) => due > now);
-    const earliest = await this.needs.store.earliestOfCrowd(unit, subscriptionId);
+    const earliest = await crowds.earliestOfCrowd(unit, subscriptionId);
     if (earliest !== null || alone.length + retries.length > this.#few) return { members: retries, earliest };
     const more = retries.map(({ change }) => now + (change.delayMs ?? 0));
     unit.afterCommit(() => this.#dues.set(subscriptionId, [...alone, ...more]));
@@ -60,7 +59,7 @@ export class Crowds extends Service<CrowdNeeds> {
   join = async (unit: Transaction, { members, earliest: known }: Crowd): Promise<void> => {
     const [first] = members;
     if (first === undefined) return;
-    const earliest = await this.needs.store.joinCrowd(
+    const earliest = await crowds.joinCrowd(
       unit,
       members.map(({ change }) => change.deliveryId),
     );

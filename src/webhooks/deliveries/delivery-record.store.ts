@@ -6,8 +6,6 @@ import { beginAgain, endingStatement } from '../rows/delivery-row.ts';
 import { enqueue } from '../rows/outbox.ts';
 import type { AttemptRecord, DeliveryFilters, DeliveryRecord, DeliveryStatus } from './delivery.ts';
 
-export { exists as hasSubscription } from '../subscriptions/subscription.store.ts';
-
 export type DeliveryScope = { readonly tenantId: string; readonly subscriptionId?: string | undefined };
 
 // Unfinished deliveries of a deleted subscription are shown as canceled, at the time of its deletion. The time of the

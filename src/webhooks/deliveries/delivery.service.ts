@@ -10,6 +10,7 @@ import { ServiceError } from '../../platform/errors/service-error.ts';
 import { Service } from '../../platform/service.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
 import type { RecordService } from '../intake/record.service.ts';
+import { exists as hasSubscription } from '../subscriptions/subscription.store.ts';
 import type { DeliveryDetails, DeliveryFilters, DeliveryRecord } from './delivery.ts';
 import type { DeliveryScope } from './delivery-record.store.ts';
 import * as store from './delivery-record.store.ts';
@@ -177,7 +178,7 @@ export class DeliveryService extends Service<DeliveryNeeds> {
   /** @returns whether the tenant has this subscription; true when `id` is undefined. One indexed read. */
   hasSubscription = async (context: RequestContext, id: string | undefined): Promise<boolean> =>
     id === undefined ||
-    (await store.hasSubscription(context.transaction ?? this.needs.database, context.tenant.id, id));
+    (await hasSubscription(context.transaction ?? this.needs.database, context.tenant.id, id));
 
   /** Returns whether the tenant has this delivery, and it is of the subscription where one is named. */
   exists = (context: RequestContext, id: string, subscriptionId?: string | undefined): Promise<boolean> =>
@@ -245,7 +246,7 @@ async function scopeOf(
 ): Promise<DeliveryScope> {
   const tenantId = context.tenant.id;
   if (subscriptionId === undefined) return { tenantId };
-  if (!(await store.hasSubscription(queryable, tenantId, subscriptionId)))
+  if (!(await hasSubscription(queryable, tenantId, subscriptionId)))
     throw new ServiceError('not_found', { detail: 'There is no subscription with this id.' });
   return { tenantId, subscriptionId };
 }

@@ -12,6 +12,7 @@ import type { EndpointFailure } from '../endpoints/endpoint-judgement.ts';
 import type { EndpointName } from '../endpoints/endpoint-state.ts';
 import type { RecordService } from '../intake/record.service.ts';
 import type { FailureRecord } from '../rows/delivery-row.store.ts';
+import * as deliveryRows from '../rows/delivery-row.store.ts';
 import type * as attemptStore from './attempt.store.ts';
 import { type LoadedDelivery, type LockedDelivery, numbered } from './attempt.store.ts';
 import { type AttemptReport, ended, outcomeCode, type Step } from './attempt.ts';
@@ -51,10 +52,7 @@ export type Recorded = {
 
 export type FailedAttemptNeeds = CrowdNeeds & {
   database: Pick<Database, 'transaction'>;
-  store: Pick<
-    typeof attemptStore,
-    'insertAttempts' | 'readUrl' | 'shareEndpoint' | 'lock' | 'recordFailed' | 'countAttempt'
-  >;
+  store: Pick<typeof attemptStore, 'insertAttempts' | 'readUrl' | 'shareEndpoint' | 'lock'>;
   records: Pick<RecordService, 'write'>;
   endpoints: Pick<EndpointService, 'noteFailures'>;
   subscriptions: SubscriptionDeactivation;
@@ -178,8 +176,7 @@ export class FailedAttempts extends Service<FailedAttemptNeeds> {
       const counts = row?.generation === report.generation && isUnfinished(row.status);
       if (row !== undefined && fresh && counts) settled.push(this.#settle(one, row));
       else {
-        if (row !== undefined && fresh)
-          await this.needs.store.countAttempt(unit, report.deliveryId, report.n);
+        if (row !== undefined && fresh) await deliveryRows.countAttempt(unit, report.deliveryId, report.n);
         const step = row === undefined ? ended('canceled') : stepOfRow(row, report.generation);
         const crowded = workflow === null && step.kind === 'wait' && row?.ownWorkflow === false;
         results.set(report.deliveryId, { step, n: report.n, crowded });
@@ -190,7 +187,7 @@ export class FailedAttempts extends Service<FailedAttemptNeeds> {
     const changes = settled.map((one) =>
       joins.has(one) ? { ...one.change, needsWorkflow: false } : one.change,
     );
-    await this.needs.store.recordFailed(unit, changes);
+    await deliveryRows.recordFailed(unit, changes);
     await this.#crowds.join(unit, crowd);
     for (const { report, row, reason } of settled)
       if (reason !== undefined) await this.#announceFailure(unit, report, row, reason);

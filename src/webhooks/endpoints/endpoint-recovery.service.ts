@@ -10,6 +10,7 @@ import { ServiceError } from '../../platform/errors/service-error.ts';
 import { Service } from '../../platform/service.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import type { RecordService } from '../intake/record.service.ts';
+import { releaseCrowd } from '../rows/crowd.store.ts';
 import { probeNow } from './endpoint-probe.store.ts';
 import type { EndpointCase } from './endpoint-recovery.store.ts';
 import * as store from './endpoint-recovery.store.ts';
@@ -154,7 +155,7 @@ export class EndpointRecoveryService extends Service<EndpointRecoveryNeeds> {
       released = await this.needs.database.transaction({}, async (unit) => {
         await store.lock(unit, name);
         unit.afterCommit(() => this.needs.notifier.poke());
-        return store.releaseCrowd(unit, name.subscriptionId, MOST_RELEASED);
+        return releaseCrowd(unit, name.subscriptionId, MOST_RELEASED);
       });
   };
 

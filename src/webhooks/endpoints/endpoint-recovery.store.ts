@@ -6,8 +6,6 @@ import { PACED, STATE_FACTS, WAITING } from './endpoint.store.ts';
 import type { EndpointName } from './endpoint-state.ts';
 import type { EndpointFacts } from './recovery-step.ts';
 
-export { releaseCrowd } from '../rows/crowd.store.ts';
-
 export type EndpointCase = EndpointFacts & {
   readonly crowd: number;
   readonly host: string;

@@ -3,6 +3,7 @@
 
 import type { Transaction } from '../../platform/database/transaction.ts';
 import { Service } from '../../platform/service.ts';
+import { hasten } from '../rows/delivery-row.store.ts';
 import { announce, type EndpointNeeds } from './endpoint.service.ts';
 import type { EndpointChange } from './endpoint.store.ts';
 import type { HeldHost } from './host-hold.store.ts';
@@ -76,7 +77,7 @@ export class HostHoldService extends Service<HostHoldNeeds> {
     subscriptionIds: readonly string[],
     page: { after: string; limit: number },
   ): Promise<string[]> => {
-    const ids = await store.hasten(unit, subscriptionIds, page);
+    const ids = await hasten(unit, subscriptionIds, page);
     unit.afterCommit(() => this.needs.notifier?.poke());
     return ids;
   };

@@ -5,8 +5,6 @@ import type { Queryable } from '../../platform/database/transaction.ts';
 import { CHANGED, type EndpointChange, PACED } from './endpoint.store.ts';
 import type { FailingHost, HoldLength } from './host-hold.ts';
 
-export { hasten } from '../rows/delivery-row.store.ts';
-
 /** A hold in force. `until` is null for a hold without an end. */
 export type HeldHost = {
   readonly host: string;

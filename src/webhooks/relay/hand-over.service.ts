@@ -9,12 +9,12 @@ import { DELIVERY_WORKFLOW } from '../../platform/temporal/names.ts';
 import { NO_TRACING, type Tracing } from '../../platform/tracing/tracing.ts';
 import type { Wait } from '../deliveries/attempt.ts';
 import { isUnfinished } from '../deliveries/delivery.ts';
+import { restart } from '../rows/delivery-row.store.ts';
 import { traceDelivery } from './delivery-span.ts';
 import type { DeliveryStarter } from './delivery-workflow.client.ts';
 import type { FirstAttemptService } from './first-attempt.service.ts';
 import { createPause } from './pause.ts';
 import type { Work } from './relay.store.ts';
-import * as store from './relay.store.ts';
 import type { Slots } from './slots.ts';
 import { createStartWindow } from './start-window.ts';
 
@@ -182,8 +182,7 @@ export class HandOver extends Service<HandOverNeeds> {
     if (received) return settlement.done(work, true);
     this.needs.slots.remove(work.deliveryId);
     // The workflow is gone, so an unfinished delivery gets a workflow of the next generation.
-    if (work.command !== 'cancel')
-      await store.restart(this.needs.database, { ...delivery, outboxId: newId() });
+    if (work.command !== 'cancel') await restart(this.needs.database, { ...delivery, outboxId: newId() });
     settlement.unused(work, false);
   };
 

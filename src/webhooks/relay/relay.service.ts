@@ -11,6 +11,7 @@ import type { Tracing } from '../../platform/tracing/tracing.ts';
 import type { AttemptMonitor } from '../deliveries/attempt-monitor.service.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
 import type { EndpointOccupancy } from '../endpoints/endpoint-occupancy.ts';
+import { refund } from '../endpoints/endpoint-permit.store.ts';
 import { createEndpointSpeeds, speedOf } from '../endpoints/endpoint-speed.ts';
 import { allocate, type ReadyEndpoint, type Share, START_OF_ROTATION, tokenWait } from './allocation.ts';
 import type { DeliveryStarter } from './delivery-workflow.client.ts';
@@ -99,7 +100,7 @@ export class RelayService extends Service<RelayNeeds> {
       // From here on this relay may claim the released rows again.
       if (released.length > 0)
         await this.#store.release(this.needs.database, this.#lease.identity(), idsOf(released));
-      await this.#store.refund(this.needs.database, [...unused, ...released]);
+      await refund(this.needs.database, [...unused, ...released]);
     },
   });
   readonly #handOver = new HandOver({

@@ -11,9 +11,6 @@ import { markStarted, OWN_WORKFLOW, wake } from '../rows/delivery-row.ts';
 import { claimRows, enqueue, free, removeClaimed } from '../rows/outbox.ts';
 import { LATE_AFTER, type ReadyEndpoint, type Share } from './allocation.ts';
 
-export { refund } from '../endpoints/endpoint-permit.store.ts';
-export { restart } from '../rows/delivery-row.store.ts';
-
 /** A relay whose last beat is older is dead, and other relays take over its claims. */
 const RELAY_LIFETIME = "interval '5 seconds'";
 

@@ -7,8 +7,10 @@ import { ensurePartitions } from '../../platform/database/partitions.ts';
 import { createLoop, type RunningLoop } from '../../platform/process/loop.ts';
 import { Service } from '../../platform/service.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
+import { overdueCrowds } from '../rows/crowd.store.ts';
+import { restart } from '../rows/delivery-row.store.ts';
+import { mendParked, removeLeft } from '../rows/outbox.store.ts';
 import type { DeliveryStarter } from './delivery-workflow.client.ts';
-import * as relays from './relay.store.ts';
 import type { OverdueDelivery } from './sweep.store.ts';
 import * as store from './sweep.store.ts';
 
@@ -71,7 +73,7 @@ export class SweepService extends Service<SweepNeeds> {
     const state = await this.needs.starter.stateOf(delivery);
     if (state === 'busy') return undefined;
     if (state === 'waiting' && (await this.needs.starter.signal(delivery, 'retryNow'))) return 'told';
-    const again = await relays.restart(this.needs.database, { ...delivery, outboxId: newId() });
+    const again = await restart(this.needs.database, { ...delivery, outboxId: newId() });
     return again ? 'restarted' : undefined;
   };
 
@@ -92,7 +94,7 @@ export class SweepService extends Service<SweepNeeds> {
 
   /** Calls the workflows of endpoints that have lost the signal of their crowd. @returns how many */
   #callCrowds = async (): Promise<number> => {
-    const endpoints = await store.overdueCrowds(this.needs.database, this.#late);
+    const endpoints = await overdueCrowds(this.needs.database, this.#late);
     if (endpoints.length === 0) return 0;
     await this.needs.database.transaction({}, (unit) =>
       this.needs.commands.add(
@@ -114,8 +116,8 @@ export class SweepService extends Service<SweepNeeds> {
       return 0;
     });
     const canceled = await inChunks((limit) => store.cancelDeleted(this.needs.database, limit));
-    const removed = await inChunks((limit) => store.removeLeft(this.needs.database, limit));
-    const mended = await inChunks((limit) => store.mendParked(this.needs.database, limit));
+    const removed = await inChunks((limit) => removeLeft(this.needs.database, limit));
+    const mended = await inChunks((limit) => mendParked(this.needs.database, limit));
     const called = await this.#callCrowds();
     return { partitions, canceled, removed, mended, called, ...(await this.#moveOverdue()) };
   };

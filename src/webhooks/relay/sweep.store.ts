@@ -6,9 +6,6 @@ import type { Queryable } from '../../platform/database/transaction.ts';
 import { endingStatement } from '../rows/delivery-row.ts';
 import { OF_DELETED } from '../rows/leftovers.ts';
 
-export { overdueCrowds } from '../rows/crowd.store.ts';
-export { mendParked, removeLeft } from '../rows/outbox.store.ts';
-
 const LOCK = 5_402_117;
 
 export type OverdueDelivery = {

@@ -6,11 +6,11 @@ import type { Platform } from '../../platform/platform.ts';
 import { probeTemporal } from '../../platform/temporal/client.ts';
 import { TASK_QUEUES } from '../../platform/temporal/names.ts';
 import { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
+import { restart } from '../rows/delivery-row.store.ts';
 import * as inspectionStore from './delivery-inspection.store.ts';
 import { DeliveryStarter, type DeliveryStarterNeeds } from './delivery-workflow.client.ts';
 import { type FirstAttemptNeeds, FirstAttemptService } from './first-attempt.service.ts';
 import { type RelayNeeds, RelayService } from './relay.service.ts';
-import * as relayStore from './relay.store.ts';
 import { SweepService } from './sweep.service.ts';
 import { TemporalSilence } from './temporal-silence.service.ts';
 
@@ -71,7 +71,7 @@ export function wireRelayInspection({ database, log }: Platform, { client }: { c
       onFailure: onSweepFailure(log),
     }),
     restart: ({ id, generation }: { id: string; generation: number }) =>
-      relayStore.restart(database, { deliveryId: id, generation, outboxId: newId() }),
+      restart(database, { deliveryId: id, generation, outboxId: newId() }),
   };
 }
 

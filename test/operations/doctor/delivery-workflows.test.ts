@@ -14,6 +14,7 @@ import {
 } from '../../../src/platform/temporal/names.ts';
 import { createWorkflowInspector } from '../../../src/platform/temporal/workflow-inspection.client.ts';
 import * as deliveryInspectionStore from '../../../src/webhooks/relay/delivery-inspection.store.ts';
+import { restart } from '../../../src/webhooks/rows/delivery-row.store.ts';
 import { makeNamespace } from '../../setup/namespace.ts';
 import { createEngine, eventually } from '../../workflows/delivery-engine.ts';
 
@@ -31,7 +32,7 @@ function createDoctor() {
     store: deliveryInspectionStore,
     inspector: createWorkflowInspector({ client: engine.client }),
     restart: ({ id, generation }) =>
-      engine.relayStore.restart(engine.database, { deliveryId: id, generation, outboxId: newId() }),
+      restart(engine.database, { deliveryId: id, generation, outboxId: newId() }),
     pace: { page: 3, atOnce: 4, settle: 1_500, seen: 20_000, poll: 50 },
   });
   return new DoctorService({ checks: [check] });

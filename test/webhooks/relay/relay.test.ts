@@ -1,6 +1,7 @@
 // Relays against each other and against load: nobody waits for somebody else's slow receiver, and no two relays take
 // the same work.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { refund } from '../../../src/webhooks/endpoints/endpoint-permit.store.ts';
 import { createTurnstile } from '../../workflows/calm.ts';
 import { createEngine, type DeliveryEngine, eventually } from '../../workflows/delivery-engine.ts';
 import { createTenantContext } from '../intake/fixture.ts';
@@ -90,7 +91,7 @@ describe('the relay', () => {
     const claimed = [...rounds.flat(), ...(await claim(relay, id, 5))];
     expect(claimed).toHaveLength(3);
     expect(await claim(relay, id, 5)).toEqual([]);
-    await engine.relayStore.refund(engine.database, claimed.slice(0, 2));
+    await refund(engine.database, claimed.slice(0, 2));
     expect(await claim(relay, id, 5)).toHaveLength(2);
     // An attempt that never reported: its permit comes back after twice the time that an attempt may take.
     await pace(0, 29);
