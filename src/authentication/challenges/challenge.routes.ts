@@ -128,7 +128,7 @@ export function createChallengeRoutes({
         const granted = await challenges
           .verify(context, {
             challengeId: body.challenge_id,
-            ...readSignature(body, { method: 'POST', url, content: bodyText, headerValues }),
+            ...readSignature(body, { method: 'POST', url, content: bodyText(), headerValues }),
             jkt: proof?.jkt,
             consumeProof: proof?.consume,
           })

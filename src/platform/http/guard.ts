@@ -8,7 +8,7 @@ import { type BodyRoom, FREE_BODY } from './body-room.ts';
 import { type FieldErrors, invalidFields, parseFields } from './field-errors.ts';
 import { FormError, type FormOptions, parseForm } from './form.ts';
 import { announcedBytes, hasBody, NOTHING, readBytes, textOf } from './request-body.ts';
-import { type Context, contextOf, countHeader, type Middleware } from './request-state.ts';
+import { type Context, contextOf, countHeader, type Middleware, type RequestInput } from './request-state.ts';
 import type { RequestTurns } from './request-turns.ts';
 import { type Route, takesToken } from './route.ts';
 import { JsonError, parseInSteps } from './strict-json.ts';
@@ -35,38 +35,26 @@ export function guardRequest(
 ): Middleware {
   const { query, body, bodyType = 'json' } = route.request ?? {};
   const longest = route.request?.longest ?? LONGEST[takesToken(route) ? 'known' : bodyType];
-  // An unknown query parameter is refused, because its caller would otherwise not notice the mistake.
-  const strictQuery = query?.strict();
-  const readOnly = readOnlyFields(route);
+  const schemas = {
+    // An unknown query parameter is refused, because its caller would otherwise not notice the mistake.
+    query: query?.strict(),
+    body,
+    bodyType,
+    readOnly: readOnlyFields(route),
+  };
   return async (ctx, next) => {
     const queryText = ctx.querystring;
     refuseTokenInQuery(queryText);
     if (body !== undefined) checkMediaType(ctx, bodyType);
     const { bytes, giveBack } =
       body === undefined ? { bytes: NOTHING } : await readInRoom(ctx, longest, room);
-    function* validate(): Generator<void, void, void> {
-      const sent = body === undefined ? undefined : yield* parseBody(textOf(bytes), bodyType);
-      if (bodyType === 'form' && queryText !== '')
-        throw invalidField('query', 'parameters belong in the body');
-      const queryPart =
-        strictQuery === undefined
-          ? undefined
-          : check(strictQuery, 'query', readForm(queryText, 'query', { keepEmpty: true }));
-      const bodyPart = body === undefined ? undefined : check(body, 'body', without(sent, readOnly));
-      const errors = [...(queryPart?.errors ?? []), ...(bodyPart?.errors ?? [])];
-      const more = (queryPart?.more ?? 0) + (bodyPart?.more ?? 0);
-      if (errors.length > 0) throw invalidFields({ errors, more });
-      ctx.state.input = {
-        params: ctx.state.params ?? {},
-        query: queryPart?.value ?? {},
-        body: bodyPart?.value,
-        sent,
-        bytes,
-      };
-    }
     const parse = async () => {
-      if (turns === undefined) runSteps(validate());
-      else await turns.parse(contextOf(ctx).tenant.id, bytes.length, validate());
+      const steps = validate(schemas, queryText, bytes);
+      const parsed =
+        turns === undefined
+          ? runSteps(steps)
+          : await turns.parse(contextOf(ctx).tenant.id, bytes.length, steps);
+      ctx.state.input = { params: ctx.state.params ?? {}, bytes, ...parsed };
     };
     if (giveBack === undefined) {
       await parse();
@@ -80,6 +68,36 @@ export function guardRequest(
       giveBack();
     }
   };
+}
+
+type Schemas = {
+  readonly query: ZodObject | undefined;
+  readonly body: ZodType | undefined;
+  readonly bodyType: keyof typeof MEDIA_TYPES;
+  readonly readOnly: readonly string[];
+};
+
+/**
+ * Parses query and body in steps. The function is the module's own: V8 keeps what a generator function that was made
+ * for one request can see, which is the whole request, until the next full collection.
+ * @throws ServiceError `invalid_request`
+ */
+function* validate(
+  { query, body, bodyType, readOnly }: Schemas,
+  queryText: string,
+  bytes: Buffer,
+): Generator<void, Omit<RequestInput, 'params' | 'bytes'>, void> {
+  const sent = body === undefined ? undefined : yield* parseBody(textOf(bytes), bodyType);
+  if (bodyType === 'form' && queryText !== '') throw invalidField('query', 'parameters belong in the body');
+  const queryPart =
+    query === undefined
+      ? undefined
+      : check(query, 'query', readForm(queryText, 'query', { keepEmpty: true }));
+  const bodyPart = body === undefined ? undefined : check(body, 'body', without(sent, readOnly));
+  const errors = [...(queryPart?.errors ?? []), ...(bodyPart?.errors ?? [])];
+  const more = (queryPart?.more ?? 0) + (bodyPart?.more ?? 0);
+  if (errors.length > 0) throw invalidFields({ errors, more });
+  return { query: queryPart?.value ?? {}, body: bodyPart?.value, sent };
 }
 
 type Body = { readonly bytes: Buffer; readonly giveBack?: (() => void) | undefined };

@@ -63,9 +63,7 @@ function runChecked<None extends undefined>(
           params,
           query: turning.query(query),
           body,
-          get bodyText() {
-            return textOf(bytes);
-          },
+          bodyText: () => textOf(bytes),
           header,
           headerValues: (name: string) => headerValues(ctx, name),
           hold: makeHold?.(ctx, context),

@@ -27,7 +27,7 @@ export type RequestState = {
 };
 
 /** The validated parts. `sent` is the parsed body before the schema changes it, `bytes` the body as it was sent. */
-type RequestInput = { params: unknown; query: unknown; body: unknown; sent: unknown; bytes: Buffer };
+export type RequestInput = { params: unknown; query: unknown; body: unknown; sent: unknown; bytes: Buffer };
 
 export type Context = ParameterizedContext<RequestState>;
 export type Middleware = KoaMiddleware<RequestState>;

@@ -48,7 +48,7 @@ type Parsed<S> = {
 type HandlerInput<S> = Parsed<S> & {
   context: RequestContext;
   /** The body as it was sent; empty for a route without one. */
-  bodyText: string;
+  bodyText: () => string;
   header: (name: string) => string | undefined;
   headerValues: (name: string) => string[];
   /** Of a route with `holds`. */

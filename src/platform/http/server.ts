@@ -32,7 +32,8 @@ const LIMITS: ServerLimits = {
  */
 const BEHIND = { client: 512, tenant: 4_096, process: 8_192 };
 
-type Connection = { response: ServerResponse; readonly behind: (() => void)[] };
+/** `response`: to the request that is worked on. */
+type Connection = { response: ServerResponse | undefined; readonly behind: (() => void)[] };
 
 /**
  * @param options.errorTypeBase base address of error type URIs, for requests that Node's parser refuses
@@ -45,7 +46,8 @@ export function createHttpServer(
 ) {
   const { headers, request, answer, keepAlive, checkEvery, headerBytes } = { ...LIMITS, ...limits };
   const handle = app.callback();
-  const open = new Map<IncomingMessage['socket'], Connection>();
+  /** Its entries change with connections alone: the tables that a Map leaves behind would keep requests in them. */
+  const open = new Map<Duplex, Connection>();
   const room = createRoom(BEHIND);
   /** Connections whose next request may have come in part: since when they are read again, or Infinity. */
   const inPart = new WeakMap<Duplex, { since: number }>();
@@ -56,11 +58,10 @@ export function createHttpServer(
   const onRequest = (incoming: IncomingMessage, response: ServerResponse): void => {
     const { socket } = incoming;
     const connection = open.get(socket);
+    if (connection === undefined) return;
     inPart.delete(socket);
-    if (connection === undefined) {
-      const first = { response, behind: [] };
-      open.set(socket, first);
-      begin(first, incoming, response);
+    if (connection.response === undefined) {
+      begin(connection, incoming, response);
       return;
     }
     const { remoteAddress = '', remotePort } = socket;
@@ -84,7 +85,7 @@ export function createHttpServer(
     connection.response = response;
     response.on('close', () => {
       const next = socket.writable ? connection.behind.shift() : undefined;
-      if (next === undefined) open.delete(socket);
+      if (next === undefined) connection.response = undefined;
       else {
         if (connection.behind.length === 0) {
           const part = inPart.get(socket);
@@ -122,14 +123,19 @@ export function createHttpServer(
   server.maxHeadersCount = 0;
   // An unknown `Expect` is ignored (RFC 9110 §10.1.1). Node's own answer would have no request id.
   server.on('checkExpectation', onRequest);
-  server.on('connection', (socket: IncomingMessage['socket']) => {
-    socket.on('close', () => onClosed());
+  server.on('connection', (socket: Duplex) => {
+    const connection: Connection = { response: undefined, behind: [] };
+    open.set(socket, connection);
+    socket.on('close', () => {
+      open.delete(socket);
+      onClosed();
+    });
     // Node resumes a connection after each answer.
     socket.on('resume', () => {
-      if ((open.get(socket)?.behind.length ?? 0) > 0) socket.pause();
+      if (connection.behind.length > 0) socket.pause();
     });
   });
-  const current = (socket: Duplex) => open.get(socket as IncomingMessage['socket'])?.response;
+  const current = (socket: Duplex) => open.get(socket)?.response;
   const answerError = answerParserErrors(errorTypeBase, current);
   server.on('clientError', function onError(error: Error & { code?: string }, socket: Duplex): void {
     const part = inPart.get(socket);
@@ -167,7 +173,7 @@ export function createHttpServer(
     async drain(deadline = 10_000, linger = 0): Promise<void> {
       draining = true;
       for (const { response } of open.values())
-        if (!response.headersSent) response.setHeader('connection', 'close');
+        if (response?.headersSent === false) response.setHeader('connection', 'close');
       const cut = setTimeout(() => server.closeAllConnections(), deadline);
       if (linger > 0) await untilUnused(linger);
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));

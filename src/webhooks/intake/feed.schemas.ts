@@ -130,7 +130,7 @@ export function writeHeard(heard: Heard): string {
   if (heard.kind === 'end') return writeEvent({ event: 'end', text: '{}' });
   if (heard.kind === 'complete') return heard.until === undefined ? ':\n\n' : writeComplete(heard.until);
   const { data, completeUntil, nextCursor } = heard.page;
-  const events = data.map((event) => writeEvent({ id: event.cursor, text: writeShown(event) }));
+  const events = data.map((event) => writeEvent({ id: event.cursor(), text: writeShown(event) }));
   return [...events, ...(completeUntil === null ? [] : [writeComplete(completeUntil, nextCursor)])].join('');
 }
 

@@ -46,8 +46,8 @@ const DAY_MS = 86_400_000;
 /** The most bytes of bodies in a page: writing a page holds up the requests of other tenants. */
 const PAGE_BYTES = { alone: 256 * 1024, beside: 64 * 1024 };
 
-/** An event of a page. `text` is the delivered body, a JSON object; `cursor` is the place after it. */
-export type FeedEvent = { readonly text: string; readonly createdAt: Date; readonly cursor: string };
+/** An event of a page. `text` is the delivered body, a JSON object; `cursor` seals the place after it. */
+export type FeedEvent = { readonly text: string; readonly createdAt: Date; readonly cursor: () => string };
 
 /**
  * Events after a position. All that committed before `completeUntil`, a time of the database, is in this page or in an
@@ -187,9 +187,7 @@ function showPage({ events, hasMore, readAt }: store.FeedPage, cursorAt: (event:
   const data = events.map((event) => ({
     text: event.body,
     createdAt: event.createdAt,
-    get cursor() {
-      return cursorAt(event);
-    },
+    cursor: () => cursorAt(event),
   }));
   return { data, hasMore, readAt };
 }

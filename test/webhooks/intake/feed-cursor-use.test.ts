@@ -75,7 +75,7 @@ it('says nothing of the transactions of other tenants', async () => {
   const [row] = rows;
   const xid = Buffer.alloc(8);
   xid.writeBigUInt64BE(BigInt(row?.xid ?? 0));
-  for (const cursor of [page.nextCursor, ...page.data.map((event) => event.cursor)]) {
+  for (const cursor of [page.nextCursor, ...page.data.map((event) => event.cursor())]) {
     expect(placeOf(context, cursor)?.xid).toBeGreaterThanOrEqual(BigInt(row?.xid ?? 0));
     expect(Buffer.from(cursor, 'base64url').indexOf(xid.subarray(0, 6))).toBe(-1);
   }

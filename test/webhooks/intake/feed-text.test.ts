@@ -11,7 +11,11 @@ const body = fc.record({
 const date = fc.date({ noInvalidDate: true, min: new Date(0), max: new Date('2100-01-01') });
 const page = fc.record({
   data: fc.array(
-    fc.record({ text: body.map((value) => JSON.stringify(value)), createdAt: date, cursor: fc.uuid() }),
+    fc.record({
+      text: body.map((value) => JSON.stringify(value)),
+      createdAt: date,
+      cursor: fc.uuid().map((id) => () => id),
+    }),
   ),
   nextCursor: fc.uuid(),
   hasMore: fc.boolean(),
