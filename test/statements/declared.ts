@@ -18,7 +18,7 @@ export type DeclaredStatement = {
 };
 
 const WITH_ROWS = ['many', 'one', 'only', 'paged'];
-const FORMS = [...WITH_ROWS, 'value', 'changed', 'counted'];
+const FORMS = [...WITH_ROWS, 'value', 'done', 'changed', 'counted'];
 
 /** Of a list in pages: the cursor, and how many rows are read. */
 const PAGE: readonly Declared[] = [

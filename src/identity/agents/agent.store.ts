@@ -3,6 +3,7 @@ import { existenceIn } from '../../platform/database/existence.ts';
 import { asked, type Changes, type Models, NOW } from '../../platform/database/model.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
 import { loadSequelize } from '../../platform/database/sequelize.ts';
+import { many, one } from '../../platform/database/statements.ts';
 import { columnNames, selectList } from '../../platform/database/table.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import type { Given } from '../../platform/given.ts';
@@ -28,7 +29,7 @@ coalesce(proof.verified, false) AS verified, coalesce(proof.audited, false) AND 
     AND id >= uuid_of_time(a.created_at - interval '10 minutes') AND id < uuid_of_time(a.created_at + interval '10 minutes')
 ) AS audited, (
   SELECT count(*)::int FROM enrollment_tokens token WHERE token.agent_id = a.id AND ${OPEN}
-) AS "openEnrollmentTokens"
+) AS open_enrollment_tokens
 FROM agents a
 LEFT JOIN LATERAL (
   SELECT true AS verified, bool_or(EXISTS (
@@ -45,9 +46,14 @@ LEFT JOIN LATERAL (
 ) AS proof ON true
 WHERE a.tenant_id = $1`;
 
-const FIND_ASSESSED = `SELECT ${RECORD}, ${EVIDENCE} AND a.id = $2 AND a.deleted_at IS NULL`;
+const findAssessed = one<AgentRecord & RegistrationEvidence, [tenantId: string, id: string]>(
+  `SELECT ${RECORD}, ${EVIDENCE} AND a.id = $2 AND a.deleted_at IS NULL`,
+);
 
-const READ_EVIDENCE = `SELECT a.id, ${EVIDENCE} AND a.id = ANY($2::uuid[])`;
+const listEvidence = many<
+  RegistrationEvidence & Pick<AgentRecord, 'id'>,
+  [tenantId: string, ids: readonly string[]]
+>(`SELECT a.id, ${EVIDENCE} AND a.id = ANY($2::uuid[])`);
 
 export function insert(transaction: Transaction, row: NewAgentRow): Promise<AgentRecord> {
   return transaction.model(AGENT).insert(row);
@@ -59,9 +65,9 @@ export async function find(
   tenantId: string,
   id: string,
 ): Promise<{ agent: AgentRecord; evidence: RegistrationEvidence } | undefined> {
-  const { rows } = await queryable.query<AgentRecord & RegistrationEvidence>(FIND_ASSESSED, [tenantId, id]);
-  if (rows[0] === undefined) return undefined;
-  const { verified, audited, openEnrollmentTokens, ...agent } = rows[0];
+  const row = await findAssessed(queryable, tenantId, id);
+  if (row === undefined) return undefined;
+  const { verified, audited, openEnrollmentTokens, ...agent } = row;
   return { agent, evidence: { verified, audited, openEnrollmentTokens } };
 }
 
@@ -135,9 +141,6 @@ export async function readEvidence(
   tenantId: string,
   ids: readonly string[],
 ): Promise<Map<string, RegistrationEvidence>> {
-  const { rows } = await queryable.query<RegistrationEvidence & { id: string }>(READ_EVIDENCE, [
-    tenantId,
-    ids,
-  ]);
+  const rows = await listEvidence(queryable, tenantId, ids);
   return new Map(rows.map(({ id, ...evidence }) => [id, evidence]));
 }

@@ -1,5 +1,6 @@
 // SQL that decides whether an anchor's proof may be checked now. It postpones the check while the host is held or the
 // tenant suspended, and limits the rate of checks for each domain.
+import { done, one } from '../../platform/database/statements.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import type { CheckedAnchor } from './anchor-check.store.ts';
 import { LEAST_PAUSE_MS } from './anchor-check.ts';
@@ -8,18 +9,21 @@ import { LEAST_PAUSE_MS } from './anchor-check.ts';
 const HELD_MS = 3_600_000;
 
 /** Takes an advisory lock for the tenant and the domain. */
-const LOCK = `
+const lock = done<[tenantId: string, id: string]>(`
 SELECT pg_advisory_xact_lock(hashtextextended('anchor look ' || tenant_id || ' ' || value, 0)) FROM anchors
-WHERE id = $1 AND tenant_id = $2`;
+WHERE id = $2 AND tenant_id = $1`);
 
 // Checks that are due at the same time are postponed by random times, so that they are not due at the same time again.
-const READ = `
+const read = one<
+  { heldMs: number | null; busyMs: number | null },
+  [tenantId: string, id: string, heldMs: number, pauseMs: number]
+>(`
 SELECT CASE WHEN held_until IS NOT NULL THEN extract(epoch FROM
     least(held_until + random() * interval '1 minute', now() + $3::float8 * interval '1 millisecond') - now())::float8 * 1000
-  END AS "heldMs",
+  END AS held_ms,
   CASE WHEN pace.latest > now() - pause THEN extract(epoch FROM
     greatest(pause, least(interval '1 hour', pause * (1 + random() * pace.due), CASE anchor.status WHEN 'pending' THEN anchor.expires_at - now() - pause END)))::float8 * 1000
-  END AS "busyMs"
+  END AS busy_ms
 FROM anchors anchor JOIN tenants tenant ON tenant.id = anchor.tenant_id
 CROSS JOIN LATERAL (SELECT $4::float8 * interval '1 millisecond' AS pause) AS setting
 CROSS JOIN LATERAL (
@@ -34,25 +38,27 @@ CROSS JOIN LATERAL (
     (CASE WHEN tenant.suspended_at IS NOT NULL THEN timestamptz 'infinity' END)
   ) AS hold (until) WHERE until > now()
 ) AS holds
-WHERE anchor.id = $1 AND anchor.tenant_id = $2`;
+WHERE anchor.id = $2 AND anchor.tenant_id = $1`);
 
 // While a check is postponed, the proof does not count as missing. A pending anchor ends later by the same time.
 const GO_ON = `missing_since = missing_since + coalesce(now() - put_off_at, interval '0')`;
 const LEFT = `expires_at + coalesce(now() - put_off_at, interval '0')`;
 
-const BEGIN = `
+const begin = done<[id: string]>(`
 UPDATE anchors SET ${GO_ON}, expires_at = CASE status WHEN 'pending' THEN ${LEFT} ELSE expires_at END,
   looked_at = now(), put_off_at = NULL
-WHERE id = $1`;
+WHERE id = $1`);
 
 // A pending anchor is extended, so that it cannot end before the end of the hold is noticed.
-const PUT_OFF = `
+const putOff = done<[id: string, ms: number]>(`
 UPDATE anchors SET ${GO_ON},
   expires_at = CASE status WHEN 'pending' THEN greatest(${LEFT}, now() + ($2::float8 + 300000) * interval '1 millisecond') ELSE expires_at END,
   next_check_at = now() + $2::float8 * interval '1 millisecond', put_off_at = now()
-WHERE id = $1`;
+WHERE id = $1`);
 
-const GIVE_WAY = `UPDATE anchors SET next_check_at = now() + $2::float8 * interval '1 millisecond' WHERE id = $1`;
+const giveWay = done<[id: string, ms: number]>(
+  `UPDATE anchors SET next_check_at = now() + $2::float8 * interval '1 millisecond' WHERE id = $1`,
+);
 
 /**
  * Begins the check of an anchor's proof, or postpones it. The delay is at most an hour while the host is held or the
@@ -61,16 +67,10 @@ const GIVE_WAY = `UPDATE anchors SET next_check_at = now() + $2::float8 * interv
  * @returns whether the check may begin; true also for an unknown anchor
  */
 export async function take(unit: Transaction, { tenantId, id }: CheckedAnchor): Promise<boolean> {
-  await unit.query(LOCK, [id, tenantId]);
-  const { rows } = await unit.query<{ heldMs: number | null; busyMs: number | null }>(READ, [
-    id,
-    tenantId,
-    HELD_MS,
-    LEAST_PAUSE_MS,
-  ]);
-  const { heldMs = null, busyMs = null } = rows[0] ?? {};
-  if (heldMs !== null) await unit.query(PUT_OFF, [id, heldMs]);
-  else if (busyMs !== null) await unit.query(GIVE_WAY, [id, busyMs]);
-  else await unit.query(BEGIN, [id]);
+  await lock(unit, tenantId, id);
+  const { heldMs = null, busyMs = null } = (await read(unit, tenantId, id, HELD_MS, LEAST_PAUSE_MS)) ?? {};
+  if (heldMs !== null) await putOff(unit, id, heldMs);
+  else if (busyMs !== null) await giveWay(unit, id, busyMs);
+  else await begin(unit, id);
   return heldMs === null && busyMs === null;
 }

@@ -4,9 +4,11 @@ import { AUTHENTICATION_FILTERS } from '../../events/catalogue.ts';
 import { existenceIn } from '../../platform/database/existence.ts';
 import { asked, type Models, NOW } from '../../platform/database/model.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
+import { many, one } from '../../platform/database/statements.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import type { Given } from '../../platform/given.ts';
 import { isHeard } from '../../webhooks/intake/fan-out.ts';
+import type { AgentRow } from '../agents/agent.model.ts';
 import { APPLICATION, type NewApplicationRow } from './application.model.ts';
 import { type Application, CLIENT_VERSION, type Client, type LinkedAgent } from './application.ts';
 
@@ -21,6 +23,7 @@ export type ApplicationFilters = Given<{ name: string; agentId: string }>;
 
 export type ClientKey = { readonly tenantId: string; readonly clientId: string };
 
+/** The members of the agent are null without one. */
 type ClientRow = Pick<
   Application,
   'tenantId' | 'id' | 'name' | 'audience' | 'scopes' | 'grantTypes' | 'jwks' | 'dpopBoundAccessTokens'
@@ -37,23 +40,26 @@ type ClientRow = Pick<
   version: string;
 };
 
-const FIND_CLIENTS = `
-SELECT application.tenant_id AS "tenantId", application.id, application.name, application.audience, application.scopes,
-       application.grant_types AS "grantTypes", application.jwks, application.dpop_bound_access_tokens AS "dpopBoundAccessTokens",
-       agent.dpop_bound_access_tokens AS "agentIsBound", live."secretIds", live."secretHashes",
-       application.agent_id AS "agentId", agent.name AS "agentName", agent.capabilities AS "agentCapabilities", agent.scopes AS "agentScopes",
-       CASE WHEN agent.deleted_at IS NULL THEN agent.status ELSE 'deleted' END AS "agentStatus",
-       ${isHeard('application.tenant_id', '$3')} AS "isHeard",
+const listClients = many<
+  ClientRow,
+  [tenantIds: readonly string[], clientIds: readonly string[], filters: readonly string[]]
+>(`
+SELECT application.tenant_id, application.id, application.name, application.audience, application.scopes,
+       application.grant_types, application.jwks, application.dpop_bound_access_tokens,
+       agent.dpop_bound_access_tokens AS agent_is_bound, live.secret_ids, live.secret_hashes,
+       application.agent_id, agent.name AS agent_name, agent.capabilities AS agent_capabilities, agent.scopes AS agent_scopes,
+       CASE WHEN agent.deleted_at IS NULL THEN agent.status ELSE 'deleted' END AS agent_status,
+       ${isHeard('application.tenant_id', '$3')} AS is_heard,
        ${CLIENT_VERSION} AS version
 FROM unnest($1::uuid[], $2::uuid[]) AS wanted (tenant_id, id)
 JOIN applications application ON application.id = wanted.id AND application.tenant_id = wanted.tenant_id
 LEFT JOIN agents agent ON agent.id = application.agent_id
 LEFT JOIN LATERAL (
-  SELECT array_agg(secret.id ORDER BY secret.id) AS "secretIds", array_agg(secret.hash ORDER BY secret.id) AS "secretHashes"
+  SELECT array_agg(secret.id ORDER BY secret.id) AS secret_ids, array_agg(secret.hash ORDER BY secret.id) AS secret_hashes
   FROM application_secrets secret
   WHERE secret.application_id = application.id AND (secret.expires_at IS NULL OR secret.expires_at > now())
 ) AS live ON true
-WHERE application.deleted_at IS NULL`;
+WHERE application.deleted_at IS NULL`);
 
 export function insert(transaction: Transaction, application: NewApplicationRow): Promise<Application> {
   return transaction.model(APPLICATION).insert(application);
@@ -102,31 +108,25 @@ export function listAll(models: Models, tenantId: string): Promise<Application[]
   return models.model(APPLICATION).list({ where: { tenantId, deletedAt: null }, order: [['id', 'DESC']] });
 }
 
-type LockedAgent = {
-  readonly scopes: readonly string[];
-  readonly hadScopes: readonly string[];
+type LockedAgent = Pick<AgentRow, 'scopes' | 'hadScopes'> & {
   /** It has a capability, or has had one. */
   readonly isCapable: boolean;
   readonly isDeleted: boolean;
 };
 
+const lockScopes = one<LockedAgent, [tenantId: string, agentId: string]>(`
+SELECT scopes, had_scopes, had_capabilities OR capabilities <> '{}' AS is_capable, deleted_at IS NOT NULL AS is_deleted
+FROM agents WHERE id = $2 AND tenant_id = $1 FOR KEY SHARE`);
+
 /**
  * Reads the scopes of the agent of an application, and keeps them as they are until the transaction ends.
  * @returns undefined when there never was such an agent
  */
-export async function lockAgent(
+export const lockAgent = async (
   unit: Transaction,
   tenantId: string,
   agentId: string,
-): Promise<LockedAgent | undefined> {
-  if (!isUuid(agentId)) return undefined;
-  const { rows } = await unit.query<LockedAgent>(
-    `SELECT scopes, had_scopes AS "hadScopes", had_capabilities OR capabilities <> '{}' AS "isCapable", deleted_at IS NOT NULL AS "isDeleted" FROM agents
-     WHERE id = $1 AND tenant_id = $2 FOR KEY SHARE`,
-    [agentId, tenantId],
-  );
-  return rows[0];
-}
+): Promise<LockedAgent | undefined> => (isUuid(agentId) ? lockScopes(unit, tenantId, agentId) : undefined);
 
 /**
  * Reads the data that decide token requests. One round trip. @returns for each key, in order, the client or undefined
@@ -136,11 +136,11 @@ export async function findClients(
   keys: readonly ClientKey[],
 ): Promise<(Client | undefined)[]> {
   const wanted = [...new Map(keys.map((key) => [nameOf(key), key])).values()];
-  const { rows } = await queryable.query<ClientRow>(FIND_CLIENTS, [
+  const [tenantIds, clientIds] = [
     wanted.map(({ tenantId }) => tenantId),
     wanted.map(({ clientId }) => clientId),
-    AUTHENTICATION_FILTERS,
-  ]);
+  ];
+  const rows = await listClients(queryable, tenantIds, clientIds, AUTHENTICATION_FILTERS);
   const clients = new Map(
     rows.map((row) => [nameOf({ tenantId: row.tenantId, clientId: row.id }), toClient(row)]),
   );

@@ -1,4 +1,5 @@
 // SQL of the applications' secrets. Statements receive a secret's hash, never its text.
+import { counted, many } from '../../platform/database/statements.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import type { ApplicationSecret } from './application.ts';
 import {
@@ -19,20 +20,18 @@ export async function insert(
 
 // Truncated, because the column rounds to milliseconds and could round up: an ended secret would be valid 1 ms longer.
 /** Ends live secrets `inSeconds` from now, unless they already end sooner. @returns the number of live secrets */
-export async function expire(
-  unit: Queryable,
-  tenantId: string,
-  applicationId: string,
-  ids: readonly string[],
-  inSeconds: number,
-): Promise<number> {
-  const { rowCount } = await unit.query(
-    `UPDATE application_secrets SET expires_at = least(expires_at, date_trunc('milliseconds', now()) + make_interval(secs => $4))
-     WHERE application_id = $1 AND tenant_id = $2 AND id = ANY ($3::uuid[]) AND ${IS_LIVE}`,
-    [applicationId, tenantId, ids, inSeconds],
-  );
-  return rowCount;
-}
+export const expire = counted<
+  [tenantId: string, applicationId: string, ids: readonly string[], inSeconds: number]
+>(`
+UPDATE application_secrets SET expires_at = least(expires_at, date_trunc('milliseconds', now()) + make_interval(secs => $4))
+WHERE application_id = $2 AND tenant_id = $1 AND id = ANY ($3::uuid[]) AND ${IS_LIVE}`);
+
+const list = many<
+  ApplicationSecret & Pick<ApplicationSecretRow, 'applicationId'>,
+  [tenantId: string, applicationIds: readonly string[]]
+>(`
+SELECT id, application_id, created_at, expires_at FROM application_secrets
+WHERE application_id = ANY ($2::uuid[]) AND tenant_id = $1 AND ${IS_LIVE} ORDER BY created_at DESC, id DESC`);
 
 /** Reads the live secrets of these applications, newest first, by application id. One round trip. */
 export async function listLive(
@@ -40,15 +39,8 @@ export async function listLive(
   tenantId: string,
   applicationIds: readonly string[],
 ): Promise<Map<string, ApplicationSecret[]>> {
-  const { rows } = await queryable.query<
-    Pick<ApplicationSecretRow, 'applicationId' | keyof ApplicationSecret>
-  >(
-    `SELECT id, application_id AS "applicationId", created_at AS "createdAt", expires_at AS "expiresAt" FROM application_secrets
-     WHERE application_id = ANY ($1::uuid[]) AND tenant_id = $2 AND ${IS_LIVE} ORDER BY created_at DESC, id DESC`,
-    [applicationIds, tenantId],
-  );
   const byApplication = new Map<string, ApplicationSecret[]>();
-  for (const { applicationId, ...secret } of rows) {
+  for (const { applicationId, ...secret } of await list(queryable, tenantId, applicationIds)) {
     const secrets = byApplication.get(applicationId) ?? [];
     byApplication.set(applicationId, [...secrets, secret]);
   }

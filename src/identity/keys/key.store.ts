@@ -5,7 +5,8 @@ import { existenceIn } from '../../platform/database/existence.ts';
 import { type Models, NOW, type Where } from '../../platform/database/model.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
 import { loadSequelize } from '../../platform/database/sequelize.ts';
-import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
+import { done } from '../../platform/database/statements.ts';
+import type { Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { enqueueCommands } from '../../platform/temporal/enqueued-commands.ts';
 import { type AgentPart, OF_AGENT } from '../agents/agent.ts';
@@ -36,10 +37,12 @@ const usable = (): Where<typeof AGENT_KEY> => ({
   [loadSequelize().Op.or]: [inState('active'), inState('deprecated')],
 });
 
-const TELL_ROTATIONS = enqueueCommands(
-  'agentKeyRotation',
-  `agent_keys key WHERE agent_id = $1 AND (state = 'deprecated'
+const tellRotations = done<[agentId: string]>(
+  enqueueCommands(
+    'agentKeyRotation',
+    `agent_keys key WHERE agent_id = $1 AND (state = 'deprecated'
      OR EXISTS (SELECT 1 FROM key_rotations WHERE old_key_id = key.id AND ended_at IS NULL))`,
+  ),
 );
 
 /** @throws ServiceError `key_exists` when the tenant already has this key, revoked or not */
@@ -120,18 +123,14 @@ export async function revoke(transaction: Transaction, id: string, reason: strin
  * registered again. Enqueues signals to the keys' workflows, which then end.
  */
 export async function release(transaction: Transaction, agentId: string): Promise<void> {
-  await transaction.query(TELL_ROTATIONS, [agentId]);
+  await tellRotations(transaction, agentId);
   await transaction.model(AGENT_KEY).remove({ agentId, ...usable() });
 }
 
 /** Records a use of the key, unless a use was recorded in the last minute. */
-export async function recordUse(queryable: Queryable, id: string): Promise<void> {
-  await queryable.query(
-    `UPDATE agent_keys SET last_used_at = now()
-     WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')`,
-    [id],
-  );
-}
+export const recordUse = done<[id: string]>(`
+UPDATE agent_keys SET last_used_at = now()
+WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')`);
 
 function keyExists(cause: unknown): ServiceError {
   return new ServiceError('key_exists', {

@@ -1,6 +1,7 @@
 // SQL of tenants. The slug of a tenant that is erased stays taken, by a trigger.
 import { violatedUnique } from '../../platform/database/errors.ts';
 import { NOW } from '../../platform/database/model.ts';
+import { changed, many, one } from '../../platform/database/statements.ts';
 import { columnNames, selectList } from '../../platform/database/table.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
@@ -24,23 +25,13 @@ const REFUSALS: Readonly<Record<string, string>> = {
   tenants_issuer_url_unique: 'Another tenant has this address.',
 };
 
-// A transaction that creates an endpoint locks the tenant FOR SHARE. Therefore the suspension finds the endpoint, or
-// the endpoint is created for an already suspended tenant.
-const SUSPEND = `
-UPDATE tenants SET suspended_at = now(), updated_at = now() WHERE id = $1 AND suspended_at IS NULL RETURNING id`;
-const RESUME = `
-UPDATE tenants SET suspended_at = NULL, resumed_at = now(), updated_at = now() WHERE id = $1 AND suspended_at IS NOT NULL RETURNING id`;
-
-const END_EARLIER = 'UPDATE tenants SET resumed_at = now(), updated_at = now() RETURNING id';
-
 // Statements and no model, because the command that lists tenants then needs no Sequelize, and because many are read
 // together.
 const COLUMNS = selectList(TENANT, columnNames(TENANT));
-const LIST = `SELECT ${COLUMNS} FROM tenants ORDER BY id`;
-const FIND_BY = `SELECT ${COLUMNS}, ${fansOut('tenants.id')} AS "fansOut" FROM tenants`;
-const FIND = {
-  slug: `${FIND_BY} WHERE slug = ANY ($1::text[])`,
-  id: `${FIND_BY} WHERE id = ANY ($1::uuid[])`,
+const FIND_BY = `SELECT ${COLUMNS}, ${fansOut('tenants.id')} AS fans_out FROM tenants`;
+const findBy = {
+  slug: many<FoundTenant, [slugs: readonly string[]]>(`${FIND_BY} WHERE slug = ANY ($1::text[])`),
+  id: many<FoundTenant, [ids: readonly string[]]>(`${FIND_BY} WHERE id = ANY ($1::uuid[])`),
 };
 
 /** @throws ServiceError `conflict` when another tenant has the slug or the address */
@@ -66,17 +57,24 @@ export function lock(transaction: Transaction, by: TenantName): Promise<TenantRe
   return transaction.model(TENANT).lock(by, 'NO KEY UPDATE');
 }
 
-/** @returns false when the tenant already had this state */
-export async function setSuspended(unit: Queryable, id: string, suspended: boolean): Promise<boolean> {
-  const { rowCount } = await unit.query(suspended ? SUSPEND : RESUME, [id]);
-  return rowCount > 0;
-}
+// A transaction that creates an endpoint locks the tenant FOR SHARE. Therefore the suspension finds the endpoint, or
+// the endpoint is created for an already suspended tenant.
+/** @returns false when the tenant is suspended already */
+export const suspend = changed<[id: string]>(`
+UPDATE tenants SET suspended_at = now(), updated_at = now() WHERE id = $1 AND suspended_at IS NULL RETURNING id`);
+
+/** @returns false when the tenant is not suspended */
+export const resume = changed<[id: string]>(`
+UPDATE tenants SET suspended_at = NULL, resumed_at = now(), updated_at = now()
+WHERE id = $1 AND suspended_at IS NOT NULL RETURNING id`);
+
+const endAll = many<Pick<TenantRecord, 'id'>>(
+  'UPDATE tenants SET resumed_at = now(), updated_at = now() RETURNING id',
+);
 
 /** Ends what was begun before, of all tenants, as a suspension that ends now does. @returns their ids, in order */
-export async function endEarlier(unit: Queryable): Promise<string[]> {
-  const { rows } = await unit.query<{ id: string }>(END_EARLIER);
-  return rows.map(({ id }) => id).sort();
-}
+export const endEarlier = async (unit: Queryable): Promise<string[]> =>
+  (await endAll(unit)).map(({ id }) => id).sort();
 
 /** Removes a tenant that the transaction has locked, and whose other rows are gone. */
 export async function remove(transaction: Transaction, id: string): Promise<void> {
@@ -84,29 +82,21 @@ export async function remove(transaction: Transaction, id: string): Promise<void
 }
 
 /** Returns whether there is a tenant. */
-export async function any(queryable: Queryable): Promise<boolean> {
-  return (await queryable.query('SELECT 1 FROM tenants LIMIT 1')).rowCount > 0;
-}
+export const any = changed('SELECT 1 FROM tenants LIMIT 1');
+
+const holdState = one<{ isSuspended: boolean }, [id: string]>(
+  'SELECT suspended_at IS NOT NULL AS is_suspended FROM tenants WHERE id = $1 FOR SHARE',
+);
 
 /** Returns whether the tenant is suspended, and keeps that so until the transaction ends. */
-export async function isSuspended(unit: Queryable, id: string): Promise<boolean> {
-  const { rows } = await unit.query<{ suspended: boolean }>(
-    'SELECT suspended_at IS NOT NULL AS suspended FROM tenants WHERE id = $1 FOR SHARE',
-    [id],
-  );
-  return rows[0]?.suspended === true;
-}
+export const isSuspended = async (unit: Queryable, id: string): Promise<boolean> =>
+  (await holdState(unit, id))?.isSuspended === true;
 
 /** Returns whether an application that authenticates with a key could change the tenant. */
-export async function hasManagingKey(unit: Queryable, id: string): Promise<boolean> {
-  const { rowCount } = await unit.query(
-    `SELECT 1 FROM applications WHERE tenant_id = $1 AND deleted_at IS NULL
-       AND jwks @? '$.keys[*] ? (@.alg != "RS256")'
-       AND agent_id IS NULL AND 'client_credentials' = ANY(grant_types) AND 'tenant:write' = ANY(scopes) LIMIT 1`,
-    [id],
-  );
-  return rowCount > 0;
-}
+export const hasManagingKey = changed<[id: string]>(`
+SELECT 1 FROM applications WHERE tenant_id = $1 AND deleted_at IS NULL
+  AND jwks @? '$.keys[*] ? (@.alg != "RS256")'
+  AND agent_id IS NULL AND 'client_credentials' = ANY(grant_types) AND 'tenant:write' = ANY(scopes) LIMIT 1`);
 
 /** Reads the tenants with these slugs or ids. One round trip. @returns one for each, undefined where there is none */
 export async function find(
@@ -114,15 +104,13 @@ export async function find(
   by: 'slug' | 'id',
   names: readonly string[],
 ): Promise<(FoundTenant | undefined)[]> {
-  const { rows } = await queryable.query<FoundTenant>(FIND[by], [[...new Set(names)]]);
+  const rows = await findBy[by](queryable, [...new Set(names)]);
   const found = new Map(rows.map((tenant) => [tenant[by], tenant]));
   return names.map((name) => found.get(name));
 }
 
 /** Lists all tenants, oldest first. */
-export async function list(unit: Queryable): Promise<TenantRecord[]> {
-  return (await unit.query<TenantRecord>(LIST)).rows;
-}
+export const list = many<TenantRecord>(`SELECT ${COLUMNS} FROM tenants ORDER BY id`);
 
 function refuse(error: unknown): never {
   const detail = REFUSALS[violatedUnique(error) ?? ''];

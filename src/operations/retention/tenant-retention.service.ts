@@ -83,7 +83,7 @@ async function* removeEvents(
   const { database, tenants, events, accounts } = needs;
   let place = begin;
   for (const tenant of await shorter(needs, 'eventsDays', begin)) {
-    await tenants.noteEventsGone(database, tenant);
+    await tenants.noteEventsGone(database, tenant.tenantId, tenant.days);
     for (let after: string | undefined = ''; after !== undefined; ) {
       const rows = await events.pageOfOld(database, { ...tenant, after, limit });
       const due = rows.flatMap(({ id, due }) => (due ? [id] : []));
@@ -107,7 +107,7 @@ async function* removeAddresses(
 ): AsyncGenerator<Piece> {
   const all = bounds.auditAddressesDays.most !== null;
   let place = begin;
-  for (const tenant of await listAfter(begin, tenants.list(database, 'auditAddressesDays', all))) {
+  for (const tenant of await listAfter(begin, tenants.list.auditAddressesDays(database, all))) {
     const days = daysOf(tenant, bounds).auditAddressesDays;
     for (
       let after: string | undefined = tenant.addressesGone ?? NIL;
@@ -132,7 +132,7 @@ async function shorter(
   field: 'deliveriesDays' | 'eventsDays',
   begin: string | undefined,
 ): Promise<{ tenantId: string; days: number }[]> {
-  const found = await listAfter(begin, tenants.list(database, field, bounds[field].most < KEPT_DAYS));
+  const found = await listAfter(begin, tenants.list[field](database, bounds[field].most < KEPT_DAYS));
   return found
     .map((tenant) => ({ tenantId: tenant.id, days: daysOf(tenant, bounds)[field] }))
     .filter(({ days }) => days < KEPT_DAYS);

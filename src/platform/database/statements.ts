@@ -35,6 +35,10 @@ export const value = <Value, Values extends readonly unknown[] = []>(
 ): Statement<Values, Value> =>
   make<Record<string, Value>, Values, Value>(text, (rows) => Object.values(onlyRow(rows))[0] as Value);
 
+/** A statement that is only run. */
+export const done = <Values extends readonly unknown[] = []>(text: string): Statement<Values, void> =>
+  make<object, Values, void>(text, () => undefined);
+
 /** A statement whose only question is whether it has found, made or changed a row. */
 export const changed = <Values extends readonly unknown[] = []>(text: string): Statement<Values, boolean> =>
   make<object, Values, boolean>(text, ({ rowCount }) => rowCount > 0);
