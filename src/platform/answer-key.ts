@@ -30,6 +30,11 @@ export function lockNameOf(scope: KeyScope): string {
 }
 
 /** @returns the columns of the key, in the order of the primary key of idempotency_keys */
-export function valuesOf({ tenantId, principal, route, key }: KeyScope): string[] {
+export function valuesOf({
+  tenantId,
+  principal,
+  route,
+  key,
+}: KeyScope): [tenantId: string, principal: string, route: string, key: string] {
   return [tenantId, principal, route, key];
 }

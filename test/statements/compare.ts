@@ -8,6 +8,7 @@ const KINDS: Readonly<Record<string, readonly string[]>> = {
   int2: ['number'],
   int4: ['number'],
   int8: ['number'],
+  oid: ['number'],
   float4: ['number'],
   float8: ['number'],
   numeric: ['string'],
@@ -41,7 +42,7 @@ function fits(kinds: readonly string[], type: string): boolean {
     );
   }
   const allowed = KINDS[type];
-  return allowed !== undefined && kinds.every((kind) => allowed.includes(kind));
+  return allowed !== undefined && kinds.every((kind) => kind === 'other' || allowed.includes(kind));
 }
 
 /** @returns one line for each difference */

@@ -115,6 +115,7 @@ function kindOf(checker: ts.TypeChecker, type: ts.Type): string {
     const [item] = checker.getTypeArguments(type as ts.TypeReference);
     return item === undefined ? 'array' : `${declare(checker, item).kinds.join('|')}[]`;
   }
+  if (type.flags & ts.TypeFlags.Unknown) return 'other';
   const name = type.getSymbol()?.name ?? '';
   if (name === 'Date') return 'Date';
   if (name === 'Buffer' || name === 'Uint8Array') return 'bytes';

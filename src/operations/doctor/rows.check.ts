@@ -2,7 +2,7 @@
 import type { OpenTransaction } from '../../audit/open-transaction.store.ts';
 import type { KeyInUse } from '../../platform/database/sealed-column.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
-import { findAhead, findStrongProcesses, readArchive } from './cluster.store.ts';
+import { type Archive, findAhead, findStrongProcesses, readArchive } from './cluster.store.ts';
 import type { Check, Finding } from './finding.ts';
 
 /** Seconds. The service's own transactions end much earlier, by their time-outs. */
@@ -67,7 +67,10 @@ export const createOpenTransactionCheck = (
   });
 
 /** Checks that Postgres archives its WAL where it is told to: a restore ends before a file that is missing. */
-export const createArchiveCheck = (database: Queryable, read = readArchive): Check =>
+export const createArchiveCheck = (
+  database: Queryable,
+  read: (database: Queryable) => Promise<Archive | undefined> = readArchive,
+): Check =>
   createReadingCheck('walArchive', 'the archive of the WAL', async () => {
     const failed = (await read(database))?.failed;
     if (!failed) return [];

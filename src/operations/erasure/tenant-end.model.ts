@@ -1,4 +1,4 @@
-// The tables of erasure.
+// The table of tenants that end. `removed` counts the rows that are gone, by table.
 import {
   boolean,
   defineTable,
@@ -15,6 +15,6 @@ export const TENANT_END = defineTable('tenant_ends', {
   askedAt: given(time()),
   eraseAt: time(),
   wasSuspended: boolean(),
-  removed: given(json<unknown>()),
+  removed: given(json<Readonly<Record<string, number>>>()),
   removedAt: nullable(time()),
 });

@@ -1,12 +1,13 @@
 // SQL of a tenant's archive: its rows as JSON, read by a cursor.
 import type { Database } from '../../platform/database/database.ts';
+import { value } from '../../platform/database/statements.ts';
 
 const PAGE = 500;
 
 /** Sealed secrets, and hashes of secrets and tokens. */
-const SECRET = `
-SELECT coalesce(array_agg(attname::text), '{}') AS names FROM pg_attribute
-WHERE attrelid = to_regclass($1) AND (attname LIKE '%\\_sealed' OR attname = 'hash') AND NOT attisdropped`;
+const listSecrets = value<readonly string[], [table: string]>(`
+SELECT coalesce(array_agg(attname::text), '{}') FROM pg_attribute
+WHERE attrelid = to_regclass($1) AND (attname LIKE '%\\_sealed' OR attname = 'hash') AND NOT attisdropped`);
 
 /**
  * Reads the rows of one table as texts of JSON, with the names of their columns.
@@ -20,11 +21,10 @@ export function readRows(
   take: (page: readonly string[]) => Promise<void>,
 ): Promise<void> {
   return database.transaction({}, async (transaction) => {
-    const { rows } = await transaction.query<{ names: string[] }>(SECRET, [table]);
     await transaction.query(
       `DECLARE archive NO SCROLL CURSOR FOR
        SELECT ((to_jsonb(${table}) - $2::text[]) || ${more})::text AS row FROM ${table} WHERE ${where}`,
-      [tenantId, rows[0]?.names ?? []],
+      [tenantId, await listSecrets(transaction, table)],
     );
     for (;;) {
       const page = await transaction.query<{ row: string }>(`FETCH ${PAGE} FROM archive`);

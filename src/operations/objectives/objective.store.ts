@@ -1,40 +1,43 @@
 // SQL of the counts of objectives: a row for each day, process and objective.
-import { columnsOf } from '../../platform/columns.ts';
 import { deleteOldest } from '../../platform/database/deletion.ts';
+import { done, many } from '../../platform/database/statements.ts';
+import { batchOf } from '../../platform/database/table.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import type { Objective, ObjectiveCount, ObjectiveCounts } from '../../platform/metrics/objectives.ts';
+import { OBJECTIVE_COUNT } from './objective.model.ts';
 
 /** Whole UTC days beside today that `sum` adds up, and after which rows are deleted. */
 const SHOWN_DAYS = 29;
 const KEPT_DAYS = 35;
 
-type Row = ObjectiveCount & { readonly objective: string };
+const ROWS = batchOf(OBJECTIVE_COUNT, ['objective', 'good', 'total']);
 
-const ROWS = columnsOf<Row>({ text: ['objective'], bigint: ['good', 'total'] });
-
-const KEEP = `
+const add = done<[day: string, process: string, ...counts: unknown[]]>(`
 INSERT INTO objective_counts (day, process, objective, good, total)
 SELECT $1::date, $2::uuid, objective, good, total FROM ${ROWS.from('counted', 3)} WHERE total > 0
-ON CONFLICT (day, process, objective) DO UPDATE SET good = excluded.good, total = excluded.total`;
+ON CONFLICT (day, process, objective) DO UPDATE SET good = excluded.good, total = excluded.total`);
 
-const SUM = `
+const sumRows = many<ObjectiveCount & { objective: Objective }>(`
 SELECT objective, sum(good)::float8 AS good, sum(total)::float8 AS total FROM objective_counts
-WHERE day >= (now() AT TIME ZONE 'UTC')::date - ${SHOWN_DAYS} GROUP BY objective`;
+WHERE day >= (now() AT TIME ZONE 'UTC')::date - ${SHOWN_DAYS} GROUP BY objective`);
 
 /** Writes what a process has counted of a day: all of it, so that a repetition changes nothing. */
-export async function keep(
+export const keep = (
   queryable: Queryable,
-  { day, process, counts }: { day: string; process: string; counts: ObjectiveCounts },
-): Promise<void> {
-  const rows = Object.entries(counts).map(([objective, count]) => ({ objective, ...count }));
-  await queryable.query(KEEP, [day, process, ...ROWS.of(rows)]);
-}
+  day: string,
+  process: string,
+  counts: ObjectiveCounts,
+): Promise<void> =>
+  add(
+    queryable,
+    day,
+    process,
+    ...ROWS.of(Object.entries(counts).map(([objective, count]) => ({ objective, ...count }))),
+  );
 
 /** Adds up all processes, over today and the 29 days before it. */
-export async function sum(queryable: Queryable): Promise<Map<Objective, ObjectiveCount>> {
-  const { rows } = await queryable.query<ObjectiveCount & { objective: Objective }>(SUM);
-  return new Map(rows.map(({ objective, good, total }) => [objective, { good, total }]));
-}
+export const sum = async (queryable: Queryable): Promise<Map<Objective, ObjectiveCount>> =>
+  new Map((await sumRows(queryable)).map(({ objective, ...count }) => [objective, count]));
 
 /** Deletes counts of more than 35 days ago. @returns how many, at most `limit` */
 export const purge = deleteOldest('objective_counts', {

@@ -1,4 +1,4 @@
-// The tables of operators.
+// The tables of the acts of operators: each act, and the number and hash of the newest.
 import {
   bigint,
   boolean,
@@ -8,6 +8,7 @@ import {
   integer,
   json,
   primaryKey,
+  type RowOf,
   text,
   time,
 } from '../../platform/database/table.ts';
@@ -20,10 +21,12 @@ export const OPERATOR_ACT = defineTable('operator_acts', {
   targetType: text(),
   targetId: text(),
   reason: text(),
-  data: given(json<unknown>()),
+  data: given(json<Readonly<Record<string, unknown>>>()),
   tenants: integer(),
   hash: bytes(),
 });
+
+export type OperatorActRow = RowOf<typeof OPERATOR_ACT>;
 
 export const OPERATOR_ACT_HEAD = defineTable('operator_act_head', {
   onlyRow: primaryKey(given(boolean())),

@@ -1,4 +1,5 @@
 // Types of an operator act.
+import type { OperatorActRow } from './operator-act.model.ts';
 
 export type OperatorIntent = { readonly operator: string; readonly reason: string };
 
@@ -22,4 +23,5 @@ export type RecordState = {
 
 /** A recorded act. `n` counts all acts without a gap; `tenants`: the number of tenants whose audit log has it. */
 export type OperatorAct = OperatorIntent &
-  OperatorDeed & { readonly n: number; readonly at: Date; readonly tenants: number };
+  Pick<OperatorDeed, 'action' | 'target'> &
+  Pick<OperatorActRow, 'n' | 'at' | 'data' | 'tenants'>;

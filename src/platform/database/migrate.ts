@@ -4,9 +4,11 @@ import type pg from 'pg';
 import { ConfigError } from '../config.ts';
 import { newClient } from './client.ts';
 import { translateDatabaseError } from './errors.ts';
+import { sendForMembers } from './member-query.ts';
 import { takeSteps } from './migration-steps.ts';
 import { MIGRATIONS } from './migrations.ts';
 import { ensurePartitions } from './partitions.ts';
+import { changed, many, one } from './statements.ts';
 import type { Queryable } from './transaction.ts';
 
 /** An arbitrary constant: the key of the advisory lock, so that one migration runs at a time. */
@@ -72,13 +74,13 @@ export async function refuseFormerDatabase(queryable: Queryable): Promise<void> 
   refuseFormer(await readMigrations(queryable));
 }
 
+const findOther = one<{ name: string }>(`
+SELECT n.nspname AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relname = 'audit_beginning' AND c.relkind = 'r' AND n.nspname <> current_schema()`);
+
 /** Refuses to make the tables again beside those that a session with another search path has made. */
 async function refuseOtherSchema(queryable: Queryable): Promise<void> {
-  const { rows } = await queryable.query<{ name: string }>(
-    `SELECT n.nspname AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-     WHERE c.relname = 'audit_beginning' AND c.relkind = 'r' AND n.nspname <> current_schema()`,
-  );
-  const [other] = rows;
+  const other = await findOther(queryable);
   if (other !== undefined)
     throw new ConfigError(
       'DATABASE_URL',
@@ -97,17 +99,15 @@ function refuseFormer([first]: readonly string[]): void {
     );
 }
 
+const hasMigrations = changed(`SELECT 1 WHERE to_regclass('schema_migrations') IS NOT NULL`);
+const listNames = many<{ name: string }>('SELECT name FROM schema_migrations ORDER BY name');
+
 /**
  * @returns the recorded names of migrations, and `name#n` for the steps of an unfinished migration; empty for a new
  *   database
  */
 async function readMigrations(queryable: Queryable): Promise<string[]> {
-  const { rowCount } = await queryable.query(`SELECT 1 WHERE to_regclass('schema_migrations') IS NOT NULL`);
-  if (rowCount === 0) return [];
-  const { rows } = await queryable.query<{ name: string }>(
-    'SELECT name FROM schema_migrations ORDER BY name',
-  );
-  return rows.map(({ name }) => name);
+  return (await hasMigrations(queryable)) ? (await listNames(queryable)).map(({ name }) => name) : [];
 }
 
 /**
@@ -124,8 +124,13 @@ async function takeTurn(client: pg.Client): Promise<void> {
 
 function queryableOf(client: pg.Client): Queryable {
   return {
-    query: async <Row extends object>(text: string, values: readonly unknown[] = []) => {
-      const { rows, rowCount } = await client.query<Row>(text, [...values]);
+    query: async <Row extends object>(
+      text: string,
+      values: readonly unknown[] = [],
+      members?: 'camelCase',
+    ) => {
+      const config = { text, values: [...values] };
+      const { rows, rowCount } = await (members ? sendForMembers(client, config) : client.query<Row>(config));
       return { rows, rowCount: rowCount ?? 0 };
     },
   };

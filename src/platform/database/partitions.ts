@@ -2,6 +2,7 @@
 // a separate statement that waits a quarter of a second for its lock.
 // docs/decisions/0002-ids-and-partitions.md
 import { isLockTimeout, repeatWhileLocked } from './locked-change.ts';
+import { done, many, value } from './statements.ts';
 import type { Queryable } from './transaction.ts';
 
 /** Deliveries come first, because the account of a day counts its deliveries before they are dropped. */
@@ -14,25 +15,31 @@ const DAYS_AHEAD = 7;
 
 const PATIENCE = { tries: 5, pause: 300 } as const;
 
-const MISSING = `
+const listMissing = many<Partition, [parents: readonly string[], days: number]>(`
 SELECT parent, day::date::text AS day
 FROM unnest($1::text[]) AS parent,
      generate_series((now() AT TIME ZONE 'UTC')::date - 1, (now() AT TIME ZONE 'UTC')::date + $2::int, interval '1 day') AS day
 WHERE to_regclass(parent || '_' || to_char(day, 'YYYYMMDD')) IS NULL
-ORDER BY day, parent`;
+ORDER BY day, parent`);
 
 // Finds also partitions that were detached but not dropped, because a process ended between both steps.
-const OLD = `
+const listOld = many<OldPartition, [parents: readonly string[], days: number]>(`
 SELECT parent, to_date(right(c.relname, 8), 'YYYYMMDD')::text AS day, c.relispartition AS attached
 FROM unnest($1::text[]) WITH ORDINALITY AS p (parent, place)
 JOIN pg_class c ON c.relname ~ ('^' || parent || '_[0-9]{8}$') AND c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace
 WHERE right(c.relname, 8) < to_char((now() AT TIME ZONE 'UTC')::date - $2::int, 'YYYYMMDD')
-ORDER BY day, place`;
+ORDER BY day, place`);
 
-const ENSURE = {
-  owner: 'SELECT ensure_day_partition($1, $2::date)::text AS made',
-  service: `SELECT keep_day_partition('ensure', $1, $2::date) AS made`,
-} as const;
+type Named = [parent: string, day: string];
+
+const ensure = {
+  owner: value<string, Named>('SELECT ensure_day_partition($1, $2::date)::text'),
+  service: value<string, Named>(`SELECT keep_day_partition('ensure', $1, $2::date)`),
+};
+const detach = value<'detached' | 'unfinished' | 'gone', Named>(
+  `SELECT keep_day_partition('detach', $1, $2::date)`,
+);
+const drop = done<Named>(`SELECT keep_day_partition('drop', $1, $2::date)`);
 
 /**
  * Creates the missing partitions from yesterday until a week ahead.
@@ -42,17 +49,11 @@ const ENSURE = {
  */
 export async function ensurePartitions(
   database: Queryable,
-  by: keyof typeof ENSURE = 'service',
+  by: keyof typeof ensure = 'service',
 ): Promise<number> {
-  const { rows } = await database.query<Partition>(MISSING, [PARTITIONED, DAYS_AHEAD]);
   let made = 0;
-  for (const { parent, day } of rows) {
-    const result = await repeatWhileLocked(
-      () => database.query<{ made: string }>(ENSURE[by], [parent, day]),
-      PATIENCE,
-    );
-    if (result.rows[0]?.made === 'true') made += 1;
-  }
+  for (const { parent, day } of await listMissing(database, PARTITIONED, DAYS_AHEAD))
+    if ((await repeatWhileLocked(() => ensure[by](database, parent, day), PATIENCE)) === 'true') made += 1;
   return made;
 }
 
@@ -62,9 +63,8 @@ export type OldPartition = Partition & { readonly attached: boolean };
 /**
  * Lists the partitions of days that are more than `days` days old: the oldest day first, within a day deliveries first.
  */
-export async function listOldPartitions(database: Queryable, days: number): Promise<OldPartition[]> {
-  return (await database.query<OldPartition>(OLD, [PARTITIONED, days])).rows;
-}
+export const listOldPartitions = (database: Queryable, days: number): Promise<OldPartition[]> =>
+  listOld(database, PARTITIONED, days);
 
 /**
  * Detaches a partition from its table and drops it.
@@ -77,21 +77,10 @@ export async function dropPartition(
   onDetached?: () => Promise<void>,
 ): Promise<'dropped' | 'unfinished' | 'busy' | 'gone'> {
   try {
-    const { rows } = await repeatWhileLocked(
-      () =>
-        database.query<{ state: 'detached' | 'unfinished' | 'gone' }>(
-          `SELECT keep_day_partition('detach', $1, $2::date) AS state`,
-          [parent, day],
-        ),
-      PATIENCE,
-    );
-    const state = rows[0]?.state ?? 'gone';
+    const state = await repeatWhileLocked(() => detach(database, parent, day), PATIENCE);
     if (state !== 'detached') return state;
     await onDetached?.();
-    await repeatWhileLocked(
-      () => database.query(`SELECT keep_day_partition('drop', $1, $2::date)`, [parent, day]),
-      PATIENCE,
-    );
+    await repeatWhileLocked(() => drop(database, parent, day), PATIENCE);
     return 'dropped';
   } catch (error) {
     if (isLockTimeout(error)) return 'busy';

@@ -4,6 +4,7 @@ import { columnsOf } from '../columns.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import { createCoalescer } from './coalescer.ts';
 import { deleteOldest } from './deletion.ts';
+import { many } from './statements.ts';
 import type { Queryable } from './transaction.ts';
 
 /** A row is kept this long after its expiry, because the clocks of processes and the database differ. */
@@ -43,7 +44,7 @@ export function createUsedOnce({ table, owner: [owner, type], hash, repeats }: U
   );
   // In one order everywhere, because two statements with the same uses wait for each other.
   const request = repeats === undefined ? '' : ', request';
-  const insert = `
+  const insert = many<Pick<Use, 'hash'> & { readonly owner: unknown }, unknown[]>(`
 INSERT INTO ${table} AS used (${owner}, ${hash}, expires_at${request})
 SELECT ${owner}, ${hash}, to_timestamp(expires_at)${request} FROM ${columns.from('use')} ORDER BY ${owner}, ${hash}
 ON CONFLICT (${owner}, ${hash}) DO ${
@@ -53,7 +54,7 @@ ON CONFLICT (${owner}, ${hash}) DO ${
     AND used.used_at > clock_timestamp() - interval '${repeats.within} seconds'`
       : 'NOTHING'
   }
-RETURNING ${owner} AS owner, ${hash} AS hash`;
+RETURNING ${owner} AS owner, ${hash} AS hash`);
 
   /**
    * Records uses. Of concurrent ones of the same thing exactly one gets true, and those that `repeats` allows.
@@ -66,10 +67,7 @@ RETURNING ${owner} AS owner, ${hash} AS hash`;
     for (let round = 0; round <= (repeats?.most ?? 0) && left.length > 0; round += 1) {
       const first = new Map(left.toReversed().map((entry) => [keyOf(entry[1]), entry]));
       const sent = [...first.values()];
-      const { rows } = await queryable.query<Pick<Use, 'owner' | 'hash'>>(
-        insert,
-        columns.of(sent.map(([, use]) => use)),
-      );
+      const rows = await insert(queryable, ...columns.of(sent.map(([, use]) => use)));
       const recorded = new Set(rows.map(keyOf));
       for (const [index, use] of sent) good[index] = recorded.has(keyOf(use));
       left = left.filter((entry) => !sent.includes(entry));
@@ -105,8 +103,8 @@ RETURNING ${owner} AS owner, ${hash} AS hash`;
 
 const inHex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 
-const keyOf = ({ owner, hash }: Pick<Use, 'owner' | 'hash'>): string =>
-  `${typeof owner === 'string' ? owner : inHex(owner)} ${inHex(hash)}`;
+const keyOf = ({ owner, hash }: Pick<Use, 'hash'> & { readonly owner: unknown }): string =>
+  `${owner instanceof Uint8Array ? inHex(owner) : owner} ${inHex(hash)}`;
 
 const unanswered = () =>
   new ServiceError('temporarily_unavailable', {

@@ -1,4 +1,4 @@
-// The tables of http.
+// The tables of counts of rate limits, and of answers that a repeated request gets again.
 import {
   bigint,
   bytes,
@@ -26,7 +26,8 @@ export const IDEMPOTENCY_KEY = defineTable('idempotency_keys', {
   key: primaryKey(text()),
   requestDigest: bytes(),
   status: integer(),
-  headers: json<unknown>(),
-  body: nullable(json<unknown>()),
+  headers: json<Readonly<Record<string, string>>>(),
+  /** A JSON string: the text of the answer. */
+  body: nullable(json<string>()),
   createdAt: given(time()),
 });

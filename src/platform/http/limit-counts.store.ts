@@ -1,6 +1,7 @@
 // SQL of the table rate_limits, in which processes share their counts. Rows lost in a crash cost one window of a limit.
 import { columnsOf } from '../columns.ts';
 import { deleteOldest } from '../database/deletion.ts';
+import { many } from '../database/statements.ts';
 import type { Queryable } from '../database/transaction.ts';
 
 /** The points that one process admitted for a key and has not shared yet; `milliseconds` until the window ends. */
@@ -15,7 +16,7 @@ const ADMITTED = columnsOf<Admitted>(
 );
 
 // Rows are written in the order of their keys, so that two processes never deadlock. A repeated key becomes one row.
-const ADD = `
+const addAll = many<SharedCount & { readonly key: string }, unknown[]>(`
 WITH clock AS MATERIALIZED (
   SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS ms
 ), added AS (
@@ -29,12 +30,11 @@ WITH clock AS MATERIALIZED (
     expire = CASE WHEN r.expire <= (SELECT ms FROM clock) THEN excluded.expire ELSE r.expire END
   RETURNING key, points, expire
 )
-SELECT key, points AS count, expire - ms AS milliseconds FROM added, clock`;
+SELECT key, points AS count, expire - ms AS milliseconds FROM added, clock`);
 
 /** Adds to the counts in one round trip, and begins missing windows. @returns the counts, in the order of `batch` */
 export async function add(queryable: Queryable, batch: readonly Admitted[]): Promise<SharedCount[]> {
-  const { rows } = await queryable.query<SharedCount & { readonly key: string }>(ADD, ADMITTED.of(batch));
-  const found = new Map(rows.map((row) => [row.key, row]));
+  const found = new Map((await addAll(queryable, ...ADMITTED.of(batch))).map((row) => [row.key, row]));
   return batch.map(({ key }) => {
     const row = found.get(key);
     if (row === undefined) throw new Error('counting returned nothing for a key');

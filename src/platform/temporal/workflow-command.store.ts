@@ -1,7 +1,10 @@
 // SQL of the outbox of entity workflows. A row has the ids of an entity, not the change.
 // docs/decisions/0011-entity-workflows.md
+import { changed, done, many, only } from '../database/statements.ts';
+import { batchOf } from '../database/table.ts';
 import type { Queryable } from '../database/transaction.ts';
 import { ENTITY_WORKFLOW_TYPES, type EntityWorkflow } from './names.ts';
+import { WORKFLOW_COMMAND } from './workflow-command.model.ts';
 
 /** A command: the workflow of this entity must run and read its entity again. */
 export type WorkflowCommand = {
@@ -12,96 +15,74 @@ export type WorkflowCommand = {
 
 export type ClaimedCommand = WorkflowCommand & { readonly id: string };
 
-/**
- * A claim is a lease: when its worker dies, another worker claims the command. Commands for types of workflow that this
- * version does not know are left to workers of the newer version.
- */
-const CLAIM = `
+const claimDue = many<
+  ClaimedCommand,
+  [limit: number, leaseMs: number, workflows: readonly EntityWorkflow[]]
+>(`
 UPDATE workflow_commands SET tries = tries + 1, claimable_at = now() + $2::float8 * interval '1 millisecond'
 WHERE id IN (
   SELECT id FROM workflow_commands WHERE claimable_at <= now() AND workflow = ANY($3::text[])
   ORDER BY claimable_at, id LIMIT $1 FOR UPDATE SKIP LOCKED)
-RETURNING id, tenant_id AS "tenantId", workflow, entity_id AS "entityId"`;
+RETURNING id, tenant_id, workflow, entity_id`);
+
+/**
+ * Claims at most `limit` due commands for `lease` milliseconds, the oldest first. A claim is a lease: when its worker
+ * dies, another worker claims the command. Commands for types of workflow that this version does not know are left to
+ * workers of the newer version.
+ */
+export const claim = (queryable: Queryable, { limit, lease }: { limit: number; lease: number }) =>
+  claimDue(queryable, limit, lease, ENTITY_WORKFLOW_TYPES);
+
+const ROWS = batchOf(WORKFLOW_COMMAND, ['tenantId', 'workflow', 'entityId']);
 
 // Half of the commands that a runner claims in one run are due now; the others become due at 100 a second, which is
 // slower than one runner. Their age counts from the time when they are due.
-const INSERT = `
+const insertAll = done<unknown[]>(`
 INSERT INTO workflow_commands (tenant_id, workflow, entity_id, claimable_at, created_at)
 SELECT tenant_id, workflow, entity_id, due, due
 FROM unnest($1::uuid[], $2::text[], $3::uuid[]) WITH ORDINALITY AS w (tenant_id, workflow, entity_id, n)
-CROSS JOIN LATERAL (SELECT now() + greatest(0, n - 32) * interval '10 milliseconds' AS due) AS paced`;
-
-const POSTPONE = `
-UPDATE workflow_commands SET claimable_at = now() + least($2, 100 * power(2, least(tries, 20))) * interval '1 millisecond'
-WHERE id = ANY($1::uuid[])`;
-
-/** The waiting commands of one type of workflow, and the age of the oldest in seconds. */
-export type WaitingCommands = {
-  readonly workflow: string;
-  readonly count: number;
-  readonly seconds: number;
-};
+CROSS JOIN LATERAL (SELECT now() + greatest(0, n - 32) * interval '10 milliseconds' AS due) AS paced`);
 
 /**
  * Inserts commands in one statement. The last of many commands become due later, so that they do not delay the commands
  * of other requests.
  */
-export async function insert(unit: Queryable, commands: readonly WorkflowCommand[]): Promise<void> {
-  await unit.query(INSERT, [
-    commands.map(({ tenantId }) => tenantId),
-    commands.map(({ workflow }) => workflow),
-    commands.map(({ entityId }) => entityId),
-  ]);
-}
+export const insert = (unit: Queryable, commands: readonly WorkflowCommand[]): Promise<void> =>
+  insertAll(unit, ...ROWS.of(commands));
+
+const waitingOne = changed<[tenantId: string, workflow: EntityWorkflow, entityId: string]>(
+  'SELECT 1 FROM workflow_commands WHERE tenant_id = $1 AND workflow = $2 AND entity_id = $3 LIMIT 1',
+);
 
 /** True while a command for this entity waits for its hand-over. */
-export async function isWaiting(queryable: Queryable, command: WorkflowCommand): Promise<boolean> {
-  const { rowCount } = await queryable.query(
-    'SELECT 1 FROM workflow_commands WHERE tenant_id = $1 AND workflow = $2 AND entity_id = $3 LIMIT 1',
-    [command.tenantId, command.workflow, command.entityId],
-  );
-  return rowCount > 0;
-}
+export const isWaiting = (queryable: Queryable, { tenantId, workflow, entityId }: WorkflowCommand) =>
+  waitingOne(queryable, tenantId, workflow, entityId);
 
 /** Commands that have waited for more than `ageMs` milliseconds: their number, and the time of the oldest. */
-export async function findStuck(
-  queryable: Queryable,
-  ageMs: number,
-): Promise<{ count: number; oldest: Date | null }> {
-  const { rows } = await queryable.query<{ count: number; oldest: Date | null }>(
-    `SELECT count(*)::int AS count, min(created_at) AS oldest FROM workflow_commands
-         WHERE created_at < now() - $1::float8 * interval '1 millisecond'`,
-    [ageMs],
-  );
-  return rows[0] ?? { count: 0, oldest: null };
-}
+export const findStuck = only<{ count: number; oldest: Date | null }, [ageMs: number]>(`
+SELECT count(*)::int AS count, min(created_at) AS oldest FROM workflow_commands
+WHERE created_at < now() - $1::float8 * interval '1 millisecond'`);
 
-/** Claims at most `limit` due commands for `lease` milliseconds, the oldest first. */
-export async function claim(
-  queryable: Queryable,
-  { limit, lease }: { limit: number; lease: number },
-): Promise<ClaimedCommand[]> {
-  return (await queryable.query<ClaimedCommand>(CLAIM, [limit, lease, ENTITY_WORKFLOW_TYPES])).rows;
-}
+/** The waiting commands of one type of workflow, and the age of the oldest in seconds. */
+export type WaitingCommands = {
+  readonly workflow: EntityWorkflow;
+  readonly count: number;
+  readonly seconds: number;
+};
 
 /** Counts the waiting commands by type of workflow. */
-export async function waiting(queryable: Queryable): Promise<WaitingCommands[]> {
-  return (
-    await queryable.query<WaitingCommands>(
-      `SELECT workflow, count(*)::float8 AS count, greatest(0, extract(epoch FROM now() - min(created_at)))::float8 AS seconds
-           FROM workflow_commands GROUP BY workflow`,
-    )
-  ).rows;
-}
+export const waiting = many<WaitingCommands>(`
+SELECT workflow, count(*)::float8 AS count, greatest(0, extract(epoch FROM now() - min(created_at)))::float8 AS seconds
+FROM workflow_commands GROUP BY workflow`);
 
 /** Deletes commands after their hand-over. */
-export async function remove(queryable: Queryable, ids: readonly string[]): Promise<void> {
-  await queryable.query('DELETE FROM workflow_commands WHERE id = ANY($1::uuid[])', [ids]);
-}
+export const remove = done<[ids: readonly string[]]>(
+  'DELETE FROM workflow_commands WHERE id = ANY($1::uuid[])',
+);
 
 /**
  * Releases commands after a failed hand-over. Each try waits twice as long as the last, up to `longest` milliseconds.
  */
-export async function postpone(queryable: Queryable, ids: readonly string[], longest: number): Promise<void> {
-  await queryable.query(POSTPONE, [ids, longest]);
-}
+export const postpone = done<[ids: readonly string[], longest: number]>(`
+UPDATE workflow_commands SET claimable_at = now() + least($2, 100 * power(2, least(tries, 20))) * interval '1 millisecond'
+WHERE id = ANY($1::uuid[])`);
