@@ -108,7 +108,7 @@ export class AnchorCheckService extends Service<AnchorCheckNeeds> {
     if (tenant === undefined || found === undefined)
       throw new ServiceError('not_found', { detail: 'There is no such anchor.' });
     await this.needs.database.transaction({}, async (transaction) => {
-      if (!(await store.request(transaction, name, { atOnce: true })))
+      if (!(await store.request(transaction, name.tenantId, name.id, 0)))
         throw new ServiceError('conflict', { detail: 'The anchor has ended.' });
       const context = operatorContext(tenant, newId(), { by });
       await this.needs.progress.tell(
@@ -136,7 +136,7 @@ export class AnchorCheckService extends Service<AnchorCheckNeeds> {
       const context = { ...serviceContext(tenant, newId()), tenant, transaction };
       if ((await this.needs.agents.holdIfThere(transaction, context, known.agentId)) === undefined)
         return GONE;
-      await store.lock(transaction, name);
+      await store.lock(transaction, name.tenantId, name.id);
       const found = await store.read(transaction, name);
       if (found !== undefined) await work(context, found);
       return standingOf(await store.read(transaction, name));
@@ -150,7 +150,8 @@ export class AnchorCheckService extends Service<AnchorCheckNeeds> {
     effect: LookEffect,
   ): Promise<void> => {
     const { transaction } = context;
-    await store.record(transaction, found.id, outcome, effect);
+    const { status, misses, missingSince, delayMs } = effect;
+    await store.record(transaction, found.id, outcome, status, misses, missingSince, delayMs);
     if (effect.change === 'verified') await this.needs.progress.tell(transaction, context, 'verified', found);
     if (effect.missingSince === null || effect.change === null) return;
     const facts = { missing_since: effect.missingSince.toISOString(), last_error: outcome };

@@ -13,7 +13,7 @@ import type { AnchorFilters } from './anchor.store.ts';
 import * as store from './anchor.store.ts';
 import { type Anchor, type AnchorType, PROOF_PREFIX } from './anchor.ts';
 import * as checks from './anchor-check.store.ts';
-import { errorOf } from './anchor-check.ts';
+import { errorOf, LEAST_PAUSE_MS } from './anchor-check.ts';
 import type { AnchorProgressService } from './anchor-progress.service.ts';
 
 export type { Anchor } from './anchor.ts';
@@ -51,8 +51,8 @@ export class AnchorService extends Service<AnchorNeeds> {
         value,
         proof: PROOF_PREFIX + newSecret(),
       };
-      const failed = await store.failOverdue(transaction, row);
-      const { ofAgent, ofTenant } = await store.countLive(transaction, row);
+      const failed = await store.failOverdue(transaction, owner, type, value);
+      const { ofAgent, ofTenant } = await store.countLive(transaction, row.tenantId, owner);
       if (ofTenant >= MOST_LIVE_OF_TENANT)
         throw new ServiceError('conflict', {
           detail: `The tenant has ${MOST_LIVE_OF_TENANT} pending or verified anchors, as many as it may have: revoke one.`,
@@ -80,8 +80,8 @@ export class AnchorService extends Service<AnchorNeeds> {
 
   /** @throws ServiceError `not_found` for an anchor of another agent, or an agent of another tenant */
   get = async (context: RequestContext, agentId: string, id: string): Promise<Anchor> => {
-    const name = partOf(context, agentId, id);
-    const anchor = await store.find(context.transaction ?? this.needs.database, name);
+    const database = context.transaction ?? this.needs.database;
+    const anchor = await store.find(database, context.tenant.id, agentId, id);
     if (anchor === undefined)
       throw new ServiceError('not_found', { detail: 'The agent has no anchor with this id.' });
     return anchor;
@@ -94,8 +94,8 @@ export class AnchorService extends Service<AnchorNeeds> {
     request: PageRequest & AnchorFilters,
   ): Promise<Page<Anchor>> => {
     await this.needs.agents.get(context, agentId);
-    const owner = { tenantId: context.tenant.id, agentId };
-    return store.list(context.transaction ?? this.needs.database, owner, request);
+    const database = context.transaction ?? this.needs.database;
+    return store.list(database, request, context.tenant.id, agentId, request.type, request.status);
   };
 
   /**
@@ -108,7 +108,7 @@ export class AnchorService extends Service<AnchorNeeds> {
       await this.needs.agents.hold(transaction, context, agentId);
       const name = partOf(context, agentId, id);
       const anchor = await this.get(joined, agentId, id);
-      if (!(await checks.request(transaction, name, { agentId })))
+      if (!(await checks.request(transaction, name.tenantId, id, LEAST_PAUSE_MS, agentId)))
         throw new ServiceError('conflict', {
           detail: `The anchor is ${anchor.status}: create another one.`,
         });

@@ -51,12 +51,8 @@ export class EnrollmentService extends Service<EnrollmentNeeds> {
       const agent = await this.needs.agents.hold(transaction, context, agentId);
       checkCredentialGrantor(context.principal, agent);
       const token = TOKEN_PREFIX + newSecret();
-      const enrollment = await store.insert(transaction, {
-        id: newId(),
-        tenantId: context.tenant.id,
-        agentId: agent.id,
-        hash: hashSecret(token),
-      });
+      const hash = hashSecret(token);
+      const enrollment = await store.insert(transaction, newId(), context.tenant.id, agent.id, hash);
       const data = { expires_at: enrollment.expiresAt.toISOString() };
       await this.needs.records.write(transaction, context, {
         audit: [describe('created', enrollment, { data })],
@@ -71,8 +67,7 @@ export class EnrollmentService extends Service<EnrollmentNeeds> {
     request: PageRequest,
   ): Promise<Page<StoredEnrollmentToken>> => {
     await this.needs.agents.get(context, agentId);
-    const owner = { tenantId: context.tenant.id, agentId };
-    return store.list(context.transaction ?? this.needs.database, owner, request);
+    return store.list(context.transaction ?? this.needs.database, request, context.tenant.id, agentId);
   };
 
   /**
@@ -82,7 +77,7 @@ export class EnrollmentService extends Service<EnrollmentNeeds> {
   revoke = (context: RequestContext, agentId: string, id: string): Promise<void> =>
     this.needs.database.transaction(context, async (transaction) => {
       await this.needs.agents.hold(transaction, context, agentId);
-      const token = await store.lock(transaction, { tenantId: context.tenant.id, agentId, id });
+      const token = await store.lock(transaction, context.tenant.id, agentId, id);
       if (token === undefined)
         throw new ServiceError('not_found', { detail: 'The agent has no enrollment token with this id.' });
       const status = statusAt(token, token.readAt);

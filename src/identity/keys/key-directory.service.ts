@@ -41,7 +41,7 @@ export type KeyDirectoryNeeds = {
 /** Serves the keys of a tenant's agents as a signed directory, and keeps the signatures. Source: Web Bot Auth. */
 export class KeyDirectoryService extends Service<KeyDirectoryNeeds> {
   readonly #directories = createShortLivedCache({
-    load: async (tenantId) => describe(await store.list(this.needs.database, tenantId)),
+    load: async (tenantId) => describe(await store.list(this.needs.database, tenantId, MOST_LISTED)),
     lifetime: LIFETIME,
     limit: KEPT,
     now: this.needs.clock.monotonic,
@@ -64,15 +64,7 @@ export class KeyDirectoryService extends Service<KeyDirectoryNeeds> {
       await this.needs.agents.hold(transaction, context, agentId);
       if ((await store.countOthers(transaction, tenantId, key.id)) >= MOST_LISTED)
         throw new ServiceError('conflict', { detail: `The directory has ${MOST_LISTED} keys already.` });
-      if (
-        !(await store.save(transaction, {
-          tenantId,
-          keyId: key.id,
-          input: read.input,
-          signature,
-          expiresAt,
-        }))
-      )
+      if (!(await store.save(transaction, tenantId, key.id, read.input, signature, expiresAt)))
         throw new ServiceError('not_found', { detail: 'The agent has no such key any more.' });
       await this.needs.records.write(transaction, context, {
         audit: [

@@ -78,8 +78,8 @@ export class RotationStepService extends Service<RotationStepNeeds> {
   look = (name: DepartingKey): Promise<KeyStanding> => look(this.needs.database, name);
 
   /** Describes a key for an operator: its algorithm, the beginning of its fingerprint, and its agent. */
-  describe = async (name: DepartingKey): Promise<{ summary: string; agentId: string } | undefined> =>
-    store.describeKey(this.needs.database, name);
+  describe = ({ tenantId, keyId }: DepartingKey): Promise<{ summary: string; agentId: string } | undefined> =>
+    store.describeKey(this.needs.database, tenantId, keyId);
 
   #noticeSwitch = async (
     context: RequestContext & { transaction: Transaction },

@@ -109,8 +109,8 @@ export class RotationService extends Service<RotationNeeds> {
     request: PageRequest & { readonly state?: RotationState | undefined },
   ): Promise<Page<KeyRotation>> => {
     await this.needs.agents.get(context, agentId);
-    const owner = { tenantId: context.tenant.id, agentId };
-    return store.list(context.transaction ?? this.needs.database, owner, request);
+    const database = context.transaction ?? this.needs.database;
+    return store.list(database, request, context.tenant.id, agentId, request.state);
   };
 
   /**
@@ -186,11 +186,9 @@ export class RotationService extends Service<RotationNeeds> {
     store.exists(context.transaction ?? this.needs.database, context.tenant.id, id, agentId);
 
   #read = async (context: RequestContext, agentId: string, id: string): Promise<KeyRotation> => {
-    const rotation = await store.find(
-      context.transaction ?? this.needs.database,
-      partOf(context, agentId, id),
-    );
-    if (rotation === null)
+    const database = context.transaction ?? this.needs.database;
+    const rotation = await store.find(database, context.tenant.id, agentId, id);
+    if (rotation === undefined)
       throw new ServiceError('not_found', { detail: 'The agent has no key rotation with this id.' });
     return rotation;
   };

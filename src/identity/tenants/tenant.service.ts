@@ -190,7 +190,7 @@ export class TenantService extends Service<TenantNeeds> {
     const before = await store.lock(transaction, { slug });
     if (before === undefined) throw unknownTenant(slug);
     const { id } = before;
-    const changed = await store.setSuspended(transaction, id, suspended);
+    const changed = await (suspended ? store.suspend : store.resume)(transaction, id);
     transaction.afterCommit(() => this.#forget(before));
     return { tenant: (await store.lock(transaction, { id })) ?? before, changed };
   };

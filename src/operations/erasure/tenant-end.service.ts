@@ -36,7 +36,7 @@ export class TenantEndService extends Service<TenantEndNeeds> {
   end = (intent: OperatorIntent, slug: string): Promise<EndResult> =>
     this.needs.database.transaction({}, async (transaction) => {
       const { tenant, changed } = await this.needs.suspensions.suspend(intent, slug, { transaction });
-      const isNew = await store.begin(transaction, { tenantId: tenant.id, wasSuspended: !changed });
+      const isNew = await store.begin(transaction, tenant.id, !changed);
       const eraseAt = (await store.read(transaction, tenant.id))?.eraseAt ?? null;
       if (isNew) await this.#record(transaction, intent, tenant, 'tenant.ended', { erase_at: eraseAt });
       return { tenant, eraseAt, changed: isNew };

@@ -6,7 +6,6 @@ import type { ErasureCertificateService } from '../../audit/erasure.service.ts';
 import type { TenantService } from '../../identity/tenants/tenant.service.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { Service } from '../../platform/service.ts';
-import { listErased } from './erasure-rules.ts';
 import * as store from './tenant-end.store.ts';
 import { decideEndStep, type EndStep, type TenantEnd } from './tenant-end.ts';
 import type { TenantHistories } from './tenant-history.client.ts';
@@ -68,10 +67,7 @@ export class TenantErasureService extends Service<TenantErasureNeeds> {
     const beating = setInterval(pulse.heartbeat, BEAT);
     try {
       await this.#removeRows(tenantId, pulse.signal);
-      await store.count(database, tenantId, {
-        what: 'workflows',
-        n: await histories.remove(tenantId, pulse.signal),
-      });
+      await store.count(database, tenantId, 'workflows', await histories.remove(tenantId, pulse.signal));
       // What a workflow has written meanwhile.
       await this.#removeRows(tenantId, pulse.signal);
       await store.renewStatistics(database);
@@ -84,14 +80,14 @@ export class TenantErasureService extends Service<TenantErasureNeeds> {
 
   /** Each chunk is followed by a rest as long as it took, so that traffic is not slowed. */
   #removeRows = async (tenantId: string, signal: AbortSignal): Promise<void> => {
-    for (const rule of listErased()) {
+    for (const { table, remove } of store.REMOVALS) {
       // A checkpoint has the hash of each row, so a row goes only after its seal.
-      if (rule.table === 'audit_log' && (await this.needs.certificates.hasUnsealed(tenantId)))
+      if (table === 'audit_log' && (await this.needs.certificates.hasUnsealed(tenantId)))
         throw new Error('rows of the audit log are not sealed yet');
       for (let removed = this.#chunk; removed >= this.#chunk; ) {
         signal.throwIfAborted();
         const start = performance.now();
-        removed = await store.removeRows(this.needs.database, rule, { tenantId, limit: this.#chunk });
+        removed = await remove(this.needs.database, tenantId, this.#chunk);
         if (removed >= this.#chunk) await sleep(performance.now() - start, undefined, { signal });
       }
     }

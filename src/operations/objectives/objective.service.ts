@@ -41,7 +41,7 @@ export class ObjectiveKeeper extends Service<{
         good: read[name].good - this.#before[name].good,
         total: read[name].total - this.#before[name].total,
       }));
-      await store.keep(this.needs.database, { day: this.#day, process: this.#process, counts });
+      await store.keep(this.needs.database, this.#day, this.#process, counts);
       this.#written = text;
     }
     if (this.#today() === this.#day) return;

@@ -3,7 +3,6 @@
 // docs/decisions/0014-retention.md
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { noteEventsGone } from '../../identity/tenants/tenant-retention.store.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { KEPT_DAYS } from '../../platform/database/kept-days.ts';
 import { dropPartition, ensurePartitions, listOldPartitions } from '../../platform/database/partitions.ts';
@@ -31,7 +30,7 @@ export type RetentionNeeds = {
   /** Of ended deliveries and of events, RETENTION_DAYS: no tenant keeps them for longer. */
   days: number;
   keepsDay: typeof keepsDay;
-  noteEventsGone: typeof noteEventsGone;
+  noteEventsGone: (database: Queryable, tenantId: string | undefined, days: number) => Promise<void>;
   /** By the name that an operator sees; each deletes in chunks. */
   purges: Readonly<Record<string, Purge>>;
   ofTenants?: Readonly<Record<string, Pieces>> | undefined;
@@ -61,7 +60,7 @@ export class RetentionService extends Service<RetentionNeeds> {
     const { accounts, days } = this.needs;
     const old = await listOldPartitions(this.needs.database, days);
     // The feed refuses cursors from before the events that are left, also when RETENTION_DAYS is raised later.
-    if (old.length > 0) await this.needs.noteEventsGone(this.needs.database, { tenantId: null, days });
+    if (old.length > 0) await this.needs.noteEventsGone(this.needs.database, undefined, days);
     for (const { parent, day, attached } of old) {
       pulse.signal.throwIfAborted();
       pulse.heartbeat();
