@@ -194,7 +194,7 @@ export class AgentService extends Service<AgentNeeds> {
 
   /** Like `hold`. @returns undefined for an unknown or deleted agent */
   holdIfThere = (transaction: Transaction, { tenant }: RequestContext, id: string) =>
-    store.lock(transaction, tenant.id, id, 'reference');
+    store.lock(transaction, tenant.id, id, 'KEY SHARE');
 
   /**
    * Suspends an agent: it cannot authenticate, and its tokens end. Nothing changes when it is already suspended.
@@ -284,7 +284,8 @@ async function lock(
   id: string,
   purpose: 'change' | 'reference',
 ): Promise<AgentRecord> {
-  const agent = await store.lock(transaction, context.tenant.id, id, purpose);
+  const level = purpose === 'change' ? 'UPDATE' : 'KEY SHARE';
+  const agent = await store.lock(transaction, context.tenant.id, id, level);
   if (agent === undefined) throw unknownAgent();
   return agent;
 }

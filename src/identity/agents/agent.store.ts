@@ -1,10 +1,11 @@
 // SQL of agents. Each statement is bound to one tenant and finds no deleted agents.
 import { existenceIn } from '../../platform/database/existence.ts';
-import { asked, type Changes, type Models, NOW } from '../../platform/database/model.ts';
+import type { Models } from '../../platform/database/model.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
 import { loadSequelize } from '../../platform/database/sequelize.ts';
 import { many, one } from '../../platform/database/statements.ts';
 import { columnNames, selectList } from '../../platform/database/table.ts';
+import { createTenantRows } from '../../platform/database/tenant-rows.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import type { Given } from '../../platform/given.ts';
 import { OPEN } from '../enrollments/enrollment.ts';
@@ -55,9 +56,12 @@ const listEvidence = many<
   [tenantId: string, ids: readonly string[]]
 >(`SELECT a.id, ${EVIDENCE} AND a.id = ANY($2::uuid[])`);
 
-export function insert(transaction: Transaction, row: NewAgentRow): Promise<AgentRecord> {
-  return transaction.model(AGENT).insert(row);
-}
+const rows = createTenantRows(AGENT);
+
+export const { insert, exists, lock, update, markDeleted } = rows;
+
+/** A deleted agent counts, too. */
+export const existed = existenceIn('agents');
 
 /** Reads an agent, and the facts from which its registration is assessed. One statement. */
 export async function find(
@@ -71,25 +75,6 @@ export async function find(
   return { agent, evidence: { verified, audited, openEnrollmentTokens } };
 }
 
-export const exists = existenceIn('agents', 'deleted_at IS NULL');
-
-/** A deleted agent counts, too. */
-export const existed = existenceIn('agents');
-
-/**
- * Reads an agent and locks its row until the transaction ends. `change` excludes every other lock. `reference` excludes
- * changes only, so several transactions can refer to the agent concurrently.
- */
-export function lock(
-  transaction: Transaction,
-  tenantId: string,
-  id: string,
-  purpose: 'change' | 'reference',
-): Promise<AgentRecord | undefined> {
-  const level = purpose === 'change' ? 'UPDATE' : 'KEY SHARE';
-  return transaction.model(AGENT).lock({ id, tenantId, deletedAt: null }, level);
-}
-
 /** Reads an agent, also a deleted one, and excludes changes of it until the transaction ends. */
 export function lockAny(
   transaction: Transaction,
@@ -100,39 +85,17 @@ export function lockAny(
 }
 
 /** Lists agents, newest first. */
-export function list(
+export const list = (
   models: Models,
   tenantId: string,
-  { status, name, capability, scope, ...request }: PageRequest & AgentFilters,
-): Promise<Page<AgentRecord>> {
-  const filters = [...holding('capabilities', capability), ...holding('scopes', scope)];
-  const conditions = {
-    tenantId,
-    deletedAt: null,
-    ...asked({ status, name }),
-    [loadSequelize().Op.and]: filters,
-  };
-  return models.model(AGENT).page(conditions, request);
-}
+  { capability, scope, ...request }: PageRequest & AgentFilters,
+): Promise<Page<AgentRecord>> =>
+  rows.list(models, tenantId, request, [...holding('capabilities', capability), ...holding('scopes', scope)]);
 
 /** Builds the condition that an array column contains this text. For undefined there is no condition. */
 function holding(column: string, value: string | undefined) {
   const { col, Op, where } = loadSequelize();
   return value === undefined ? [] : [where(col(column), Op.contains, [value])];
-}
-
-/** Changes a row that the transaction has locked. */
-export function update(transaction: Transaction, id: string, changes: AgentChanges): Promise<AgentRecord> {
-  return change(transaction, id, changes);
-}
-
-/** Marks an agent as deleted, so that no statement finds it any more. The transaction has locked the agent. */
-export function markDeleted(transaction: Transaction, id: string): Promise<AgentRecord> {
-  return change(transaction, id, { deletedAt: NOW });
-}
-
-function change(transaction: Transaction, id: string, changes: Changes<typeof AGENT>): Promise<AgentRecord> {
-  return transaction.model(AGENT).change(id, { ...changes, updatedAt: NOW });
 }
 
 /** Reads, for each agent id, the facts from which its registration is assessed. One statement. */
@@ -141,6 +104,6 @@ export async function readEvidence(
   tenantId: string,
   ids: readonly string[],
 ): Promise<Map<string, RegistrationEvidence>> {
-  const rows = await listEvidence(queryable, tenantId, ids);
-  return new Map(rows.map(({ id, ...evidence }) => [id, evidence]));
+  const found = await listEvidence(queryable, tenantId, ids);
+  return new Map(found.map(({ id, ...evidence }) => [id, evidence]));
 }

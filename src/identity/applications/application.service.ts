@@ -132,11 +132,10 @@ export class ApplicationService extends Service<ApplicationNeeds> {
       if (changes.scopes !== undefined || agentId !== before.agentId)
         checkApplicationScopes(scopes, await readAgentScopes(transaction, context.tenant.id, agentId));
       const hadScopes = [...new Set([...before.hadScopes, ...before.scopes])];
-      const application = await store.update(transaction, context.tenant.id, id, {
+      const application = await store.update(transaction, id, {
         ...changes,
         ...(changes.scopes !== undefined && { hadScopes }),
       });
-      if (application === undefined) throw notFound();
       const told = describeChanges(before, changes, TOLD);
       const { added, removed } = compareKeys(before.jwks, changes.jwks);
       const keys = changes.jwks === undefined ? {} : { added_keys: added, removed_keys: removed };
@@ -150,9 +149,9 @@ export class ApplicationService extends Service<ApplicationNeeds> {
   /** Deletes an application. After the commit its tokens have ended. @throws ServiceError `not_found` */
   remove = (context: RequestContext, id: string): Promise<void> =>
     this.needs.database.transaction(context, async (transaction) => {
-      const removed = await store.update(transaction, context.tenant.id, id, { deletedAt: 'now' });
-      if (removed === undefined) throw notFound();
-      await this.#record(transaction, context, removed.id, 'application.deleted', {}, 'ever');
+      await lock(transaction, context, id);
+      await store.markDeleted(transaction, id);
+      await this.#record(transaction, context, id, 'application.deleted', {}, 'ever');
     });
 
   /**
@@ -287,7 +286,7 @@ export class ApplicationService extends Service<ApplicationNeeds> {
   ): Promise<T> =>
     this.needs.database.transaction(context, async (transaction) => {
       const application = await lock(transaction, context, id);
-      await store.update(transaction, context.tenant.id, id, {});
+      await store.update(transaction, id, {});
       return work(
         transaction,
         application,

@@ -1,15 +1,13 @@
 // SQL of applications. Each statement is bound to one tenant and returns no deleted application.
 import { validate as isUuid } from 'uuid';
 import { AUTHENTICATION_FILTERS } from '../../events/catalogue.ts';
-import { existenceIn } from '../../platform/database/existence.ts';
-import { asked, type Models, NOW } from '../../platform/database/model.ts';
-import type { Page, PageRequest } from '../../platform/database/page.ts';
 import { many, one } from '../../platform/database/statements.ts';
+import { createTenantRows } from '../../platform/database/tenant-rows.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import type { Given } from '../../platform/given.ts';
 import { isHeard } from '../../webhooks/intake/fan-out.ts';
 import type { AgentRow } from '../agents/agent.model.ts';
-import { APPLICATION, type NewApplicationRow } from './application.model.ts';
+import { APPLICATION } from './application.model.ts';
 import { type Application, CLIENT_VERSION, type Client, type LinkedAgent } from './application.ts';
 
 export type ApplicationChange = Partial<
@@ -61,52 +59,8 @@ LEFT JOIN LATERAL (
 ) AS live ON true
 WHERE application.deleted_at IS NULL`);
 
-export function insert(transaction: Transaction, application: NewApplicationRow): Promise<Application> {
-  return transaction.model(APPLICATION).insert(application);
-}
-
-/** Changes the given fields. @returns the changed row; undefined when the application does not exist */
-export async function update(
-  transaction: Transaction,
-  tenantId: string,
-  id: string,
-  change: ApplicationChange | { deletedAt: 'now' },
-): Promise<Application | undefined> {
-  const fields = 'deletedAt' in change ? { deletedAt: NOW } : change;
-  const [row] = await transaction
-    .model(APPLICATION)
-    .update({ id, tenantId, deletedAt: null }, { ...fields, updatedAt: NOW });
-  return row;
-}
-
-export const exists = existenceIn('applications', 'deleted_at IS NULL');
-
-export function find(models: Models, tenantId: string, id: string): Promise<Application | undefined> {
-  return models.model(APPLICATION).find({ id, tenantId, deletedAt: null });
-}
-
-/** Reads an application, and locks it against all other locks until the transaction ends: also those of its tokens. */
-export function lock(
-  transaction: Transaction,
-  tenantId: string,
-  id: string,
-): Promise<Application | undefined> {
-  return transaction.model(APPLICATION).lock({ id, tenantId, deletedAt: null }, 'UPDATE');
-}
-
-/** Lists a page of applications, newest first. */
-export function list(
-  models: Models,
-  tenantId: string,
-  { name, agentId, ...request }: PageRequest & ApplicationFilters,
-): Promise<Page<Application>> {
-  return models.model(APPLICATION).page({ tenantId, deletedAt: null, ...asked({ name, agentId }) }, request);
-}
-
-/** Lists all applications of a tenant, newest first. */
-export function listAll(models: Models, tenantId: string): Promise<Application[]> {
-  return models.model(APPLICATION).list({ where: { tenantId, deletedAt: null }, order: [['id', 'DESC']] });
-}
+export const { insert, exists, find, lock, list, listAll, update, markDeleted } =
+  createTenantRows(APPLICATION);
 
 type LockedAgent = Pick<AgentRow, 'scopes' | 'hadScopes'> & {
   /** It has a capability, or has had one. */
