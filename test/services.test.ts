@@ -52,20 +52,12 @@ const isExported = (node: ts.Statement): boolean =>
 const classesOf = (file: string): ts.ClassDeclaration[] =>
   parsed(file).statements.filter(ts.isClassDeclaration);
 
-/** @returns whether it is a factory of a service: an exported function that returns an object of functions */
-function isFactory(node: ts.Statement): boolean {
-  if (!ts.isFunctionDeclaration(node) || !isExported(node)) return false;
-  const answer = node.body?.statements.at(-1);
-  if (answer === undefined || !ts.isReturnStatement(answer) || answer.expression === undefined) return false;
-  if (!ts.isObjectLiteralExpression(answer.expression)) return false;
-  return answer.expression.properties.some(
-    (property) =>
-      ts.isMethodDeclaration(property) ||
-      (ts.isPropertyAssignment(property) &&
-        ts.isIdentifier(property.name) &&
-        ts.isArrowFunction(property.initializer)),
-  );
-}
+/** @returns whether it makes a service of another form, whose type is what it returns */
+const isFactory = (node: ts.Statement): boolean =>
+  ts.isFunctionDeclaration(node) &&
+  isExported(node) &&
+  node.type === undefined &&
+  /^create[A-Z]/.test(node.name?.text ?? '');
 
 /** A public function of a service with a text; `at` is the place of the function itself. */
 type Documented = {

@@ -2,7 +2,7 @@
 
 import type { RequestContext } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
-import { createLoop } from '../../platform/process/loop.ts';
+import { createLoop, type RunningLoop } from '../../platform/process/loop.ts';
 import { Service } from '../../platform/service.ts';
 import * as store from './hour.store.ts';
 import { arrangeHours, ENDS, HOUR_MS, HOURS, hoursUntil, type SubscriptionHours } from './hour.ts';
@@ -42,7 +42,9 @@ export async function countHours({ database }: Needs, signal: AbortSignal): Prom
 }
 
 /** @returns the loop of a worker; of several processes one counts at a time */
-export function createHourCounter({ database, onFailure }: Needs & { onFailure: (error: unknown) => void }) {
+export function createHourCounter({ database, onFailure }: Needs & { onFailure: (error: unknown) => void }): {
+  start(): RunningLoop;
+} {
   return createLoop({
     run: (signal) => countHours({ database }, signal),
     first: EVERY_MS * Math.random(),
