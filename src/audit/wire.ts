@@ -2,14 +2,14 @@
 import { reasonOf } from '../platform/logging.ts';
 import type { Readings } from '../platform/metrics/reading.ts';
 import type { Platform } from '../platform/platform.ts';
-import { createAuditSealer } from './audit-sealing.service.ts';
+import { AuditSealer } from './audit-sealing.service.ts';
 import * as checkpointStore from './checkpoint.store.ts';
 import { findOldestOpen } from './open-transaction.store.ts';
 import { registerSealerMetrics } from './sealer.metrics.ts';
 
 /** Wires the sealer, which runs in a worker process. */
 export function wireAuditSealer({ config, database, log }: Platform) {
-  return createAuditSealer({
+  return new AuditSealer({
     database,
     auditKeys: config.auditKeys,
     onFailure: atMostOnceAMinute((error) =>

@@ -2,7 +2,7 @@
 // when one ends in the middle.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createAuditSealer } from '../../src/audit/audit-sealing.service.ts';
+import { AuditSealer } from '../../src/audit/audit-sealing.service.ts';
 import { createCheckpointSigner } from '../../src/audit/checkpoint-signature.node.ts';
 import { AUDIT_KEYS, createTestDatabase } from '../setup/database.ts';
 import { PATIENCE } from '../setup/patience.ts';
@@ -66,7 +66,7 @@ describe('the sealer', () => {
     await sealing.sealAll();
     const head = await sealing.checkpoints.readHead(test.database);
     let statements = 0;
-    const counting = createAuditSealer({
+    const counting = new AuditSealer({
       auditKeys: AUDIT_KEYS,
       database: {
         transaction: () => Promise.reject(new Error('a transaction for nothing')),

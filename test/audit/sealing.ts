@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AuditProofService } from '../../src/audit/audit-proof.service.ts';
 import { AuditReadingService } from '../../src/audit/audit-reading.service.ts';
-import { createAuditSealer } from '../../src/audit/audit-sealing.service.ts';
+import { AuditSealer } from '../../src/audit/audit-sealing.service.ts';
 import { AuditVerificationService } from '../../src/audit/audit-verification.service.ts';
 import { readBeginning } from '../../src/audit/beginning.store.ts';
 import { beginningStatement } from '../../src/audit/beginning.ts';
@@ -40,7 +40,7 @@ export function createSealing(
   const { auditKeys = AUDIT_KEYS, sealRows, pageRows, users = NOBODY } = options;
 
   const records = new RecordService({ notifier: { poke: () => undefined } });
-  const newSealer = () => createAuditSealer({ database, auditKeys, sealRows, pageRows, interval: 50 });
+  const newSealer = () => new AuditSealer({ database, auditKeys, sealRows, pageRows, interval: 50 });
   const sealer = newSealer();
   const store = createVerificationStore({ database });
   const verification = new AuditVerificationService({ database, store, auditKeys });
