@@ -76,7 +76,7 @@ export function wireManagement(config: Config, logger: Log = SILENT) {
       users: new UserService({ database: patient, masterKeys }),
     }),
     certificates: new ErasureCertificateService({ database, auditKeys }),
-    hosts: new HostService({ database, hosts: hostHolds, acts }),
+    hosts: new HostService({ database, hosts: hostHolds, acts, tenants }),
     sealedSecrets: new SealedSecretService({ database, masterKeys, columns: SEALED_COLUMNS }),
     auditVerification: new AuditVerificationService({
       database,

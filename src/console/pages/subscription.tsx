@@ -87,6 +87,20 @@ export function SubscriptionPage({ id }: { id: string }) {
             Resume
           </button>
         )}
+        {subscription.endpoint.waiting > 0 && (
+          <Ask
+            label="Cancel waiting…"
+            danger
+            title="Cancel all waiting deliveries?"
+            action="Cancel deliveries"
+            run={() => send('POST', `${path}/deliveries/cancel`, {}).then(loaded.reload)}
+          >
+            <p>
+              No further attempt is made of {count(subscription.endpoint.waiting, 'delivery', 'deliveries')}.
+              An attempt that is under way may still arrive. New events are delivered as usual.
+            </p>
+          </Ask>
+        )}
         <Delete path={path} waiting={subscription.endpoint.waiting} />
       </Head>
       <Failure error={doing.error ?? loaded.error} />

@@ -15,7 +15,9 @@ export function registerHostCommands(operator: Command, runtime: OperatorRuntime
   const { print } = runtime;
   const host = operator
     .command('host')
-    .description('hold the hosts of receivers, and see which fail, across all tenants');
+    .description(
+      'hold the hosts of receivers, retry or cancel what waits for them, and see which fail, across all tenants',
+    );
   const answer = (options: { json?: true }, object: object, lines: string[]) => {
     if (options.json) print(JSON.stringify(object));
     else for (const line of lines) print(line);
@@ -64,6 +66,23 @@ export function registerHostCommands(operator: Command, runtime: OperatorRuntime
     answer(options, retried, [line]);
   });
 
+  withIntent(
+    host
+      .command('cancel')
+      .description('cancel the waiting deliveries of a host for good, however they wait')
+      .argument(...HOST),
+  )
+    .option('--tenant <slug>', 'only those of this tenant')
+    .action(async (name: string, options: IntentOptions & { readonly tenant?: string }) => {
+      const intent = readIntent(options);
+      const canceled = await useServices(runtime.open, ({ hosts }) => hosts.cancel(intent, name, options));
+      const { host, deliveries } = canceled;
+      const line = canceled.changed
+        ? `${plural(deliveries, 'delivery', 'deliveries')} to ${host} canceled: ${sizeOf(canceled)}.`
+        : `Nothing waits for ${host}; nothing changed.`;
+      answer(options, canceled, [line]);
+    });
+
   host
     .command('list')
     .description('list the hosts that are held, the oldest hold first')
@@ -99,7 +118,7 @@ function readLength(options: HoldOptions): HoldLength {
   return seconds === undefined ? 'released' : { seconds };
 }
 
-const plural = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`;
+const plural = (count: number, noun: string, many = `${noun}s`) => `${count} ${count === 1 ? noun : many}`;
 
 const sizeOf = ({ endpoints, tenants }: Pick<HostResult, 'endpoints' | 'tenants'>) =>
   `${plural(endpoints, 'endpoint')} of ${plural(tenants, 'tenant')}`;

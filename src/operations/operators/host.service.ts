@@ -1,8 +1,9 @@
 // Operator acts on a host: they concern the endpoints of all tenants there. Each change and its act are committed
 // together.
 
-import { NIL } from 'uuid';
+import type { TenantService } from '../../identity/tenants/tenant.service.ts';
 import type { Database } from '../../platform/database/database.ts';
+import { workThrough } from '../../platform/database/page.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import { Service } from '../../platform/service.ts';
@@ -27,12 +28,15 @@ export type HostResult = {
   readonly tenants: number;
 };
 
+type WaitingResult = HostResult & { readonly deliveries: number };
+
 const CHUNK = 500;
 
 export type HostNeeds = {
   database: Pick<Database, 'transaction' | 'query'>;
   hosts: HostHoldService;
   acts: Pick<OperatorActService, 'record'>;
+  tenants: Pick<TenantService, 'requireBySlug'>;
 };
 
 export class HostService extends Service<HostNeeds> {
@@ -74,28 +78,37 @@ export class HostService extends Service<HostNeeds> {
    * @returns also the number of deliveries that waited for their next attempt
    * @throws ServiceError `invalid_request` when the text is no host, `conflict` while the host is held
    */
-  retry = async (intent: OperatorIntent, text: string): Promise<HostResult & { deliveries: number }> => {
+  retry = (intent: OperatorIntent, text: string): Promise<WaitingResult> => {
+    const { hosts } = this.needs;
     const host = parseHost(text);
-    const { result, endpoints } = await this.needs.database.transaction({}, async (transaction) => {
-      const changes = await this.needs.hosts.retry(transaction, host);
+    const open = async (unit: Transaction) => {
+      const changes = await hosts.retry(unit, host);
       if (changes === undefined)
         throw new ServiceError('conflict', { detail: `The host ${host} is held. Release it first.` });
-      const endpoints = changes.map(({ subscriptionId }) => subscriptionId);
-      if (endpoints.length === 0) return { result: nothing(host), endpoints };
-      const act = { action: 'webhook.host.retried', host };
-      return { result: await this.#record(transaction, intent, act, changes), endpoints };
-    });
-    let deliveries = 0;
-    for (let after: string = NIL; endpoints.length > 0; ) {
-      const ids = await this.needs.database.transaction({}, (transaction) =>
-        this.needs.hosts.hasten(transaction, endpoints, { after, limit: CHUNK }),
-      );
-      deliveries += ids.length;
-      const last = ids.at(-1);
-      if (last === undefined || ids.length < CHUNK) break;
-      after = last;
-    }
-    return { ...result, deliveries };
+      return changes;
+    };
+    return this.#actOnWaiting(intent, { action: 'webhook.host.retried', host }, open, hosts.hasten);
+  };
+
+  /**
+   * Cancels all waiting deliveries to this host for good, however they wait. An attempt under way may finish.
+   * @param options.tenant the slug of a tenant: only deliveries of this one
+   * @returns also the number of deliveries
+   * @throws ServiceError `invalid_request` when the text is no host, `not_found` without such a tenant
+   */
+  cancel = async (
+    intent: OperatorIntent,
+    text: string,
+    { tenant }: { tenant?: string | undefined } = {},
+  ): Promise<WaitingResult> => {
+    const { hosts, tenants } = this.needs;
+    const host = parseHost(text);
+    const tenantId = tenant === undefined ? null : (await tenants.requireBySlug(tenant)).id;
+    const list = async (unit: Transaction) => {
+      await hosts.lock(unit, host);
+      return hosts.listWaiting(unit, host, tenantId);
+    };
+    return this.#actOnWaiting(intent, { action: 'webhook.host.canceled', host }, list, hosts.cancel);
   };
 
   /** Lists the holds in force, the oldest first. */
@@ -104,6 +117,27 @@ export class HostService extends Service<HostNeeds> {
   /** Counts failing endpoints by host, the most frequent first, and by code. */
   listFailing = (filter: { errorClass: string | undefined; limit: number }): Promise<FailingHost[]> =>
     this.needs.hosts.listFailing(this.needs.database, filter);
+
+  /** Records the act on the endpoints that `select` gives, then acts on their waiting deliveries page by page. */
+  #actOnWaiting = async (
+    intent: OperatorIntent,
+    deed: { readonly action: string; readonly host: string },
+    select: (unit: Transaction) => Promise<readonly EndpointChange[]>,
+    page: HostHoldService['hasten'],
+  ): Promise<WaitingResult> => {
+    const { database } = this.needs;
+    const { result, endpoints } = await database.transaction({}, async (unit) => {
+      const changes = await select(unit);
+      const endpoints = changes.map(({ subscriptionId }) => subscriptionId);
+      if (endpoints.length === 0) return { result: nothing(deed.host), endpoints };
+      return { result: await this.#record(unit, intent, deed, changes), endpoints };
+    });
+    if (endpoints.length === 0) return { ...result, deliveries: 0 };
+    const deliveries = await workThrough((after) =>
+      database.transaction({}, (unit) => page(unit, endpoints, { after, limit: CHUNK })),
+    );
+    return { ...result, deliveries };
+  };
 
   #record = async (
     transaction: Transaction,

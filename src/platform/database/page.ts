@@ -1,6 +1,6 @@
 // Pages of a list in the order of UUIDv7 ids, newest first. Clients treat a cursor as opaque; rooms see the id. Pure.
 import { createHash } from 'node:crypto';
-import { parse, stringify } from 'uuid';
+import { NIL, parse, stringify } from 'uuid';
 import { decodeBase64, encodeBase64Url } from '../crypto/base64.ts';
 import { invalidField } from '../errors/service-error.ts';
 
@@ -41,4 +41,18 @@ export function toPage<Row extends { readonly id: string }>(rows: readonly Row[]
   const data = rows.slice(0, limit);
   const last = data.at(-1);
   return { data, nextCursor: rows.length > limit && last !== undefined ? last.id : null };
+}
+
+/**
+ * Works page by page, each after the last id of the one before, until a page is empty.
+ * @param page works on the ids after `after` @returns how many ids there were
+ */
+export async function workThrough(page: (after: string) => Promise<readonly string[]>): Promise<number> {
+  let count = 0;
+  for (let after: string | undefined = NIL; after !== undefined; ) {
+    const ids: readonly string[] = await page(after);
+    count += ids.length;
+    after = ids.at(-1);
+  }
+  return count;
 }

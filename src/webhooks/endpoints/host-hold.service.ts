@@ -82,6 +82,28 @@ export class HostHoldService extends Service<HostHoldNeeds> {
     return ids;
   };
 
+  /**
+   * Cancels a page of waiting deliveries. Their workflows end, and those of endpoints read their crowds again.
+   * @returns the ids of the deliveries; empty after the last page
+   */
+  cancel = async (
+    unit: Transaction,
+    subscriptionIds: readonly string[],
+    { after, limit }: { after: string; limit: number },
+  ): Promise<string[]> => {
+    const canceled = await store.cancelWaiting(unit, subscriptionIds, after, limit);
+    const crowds = new Map(canceled.filter(({ crowded }) => crowded).map((of) => [of.subscriptionId, of]));
+    const changes = [...crowds.values()].map((endpoint) => ({ ...endpoint, signal: true }));
+    await announce(this.needs, unit, changes, { opened: true });
+    return canceled.map(({ id }) => id);
+  };
+
+  /** Locks the host against holds and moving subscriptions until the transaction ends. */
+  lock = store.lock;
+
+  /** Lists the endpoints of a host for which deliveries wait, all or those of one tenant. */
+  listWaiting = store.listWaiting;
+
   /** Lists hosts whose endpoints fail, with all their codes, those with most endpoints first. */
   listFailing = store.listFailing;
 

@@ -1,6 +1,7 @@
 // SQL of hosts: their holds, and their endpoints.
 // Locks are taken in this order: a subscription, names of hosts, endpoints in id order. A transaction with an exclusive
 // lock on a name may not lock a subscription afterwards.
+import { many } from '../../platform/database/statements.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { CHANGED, type EndpointChange, PACED } from './endpoint.store.ts';
 import type { FailingHost, HoldLength } from './host-hold.ts';
@@ -79,11 +80,17 @@ SELECT f.host, count(*)::int AS endpoints, count(DISTINCT f.tenant_id)::int AS t
     FROM counted c WHERE c.host = f.host) AS errors
 FROM failing f GROUP BY f.host ORDER BY endpoints DESC, f.host LIMIT $2`;
 
+const IS_WAITED_FOR = `EXISTS (
+  SELECT 1 FROM deliveries d WHERE d.subscription_id = p.subscription_id AND d.status IN ('pending', 'retrying'))`;
+
+const WAITING_AT = `
+SELECT p.subscription_id AS "subscriptionId", p.tenant_id AS "tenantId", false AS signal
+${OF_HOST} AND ($2::uuid IS NULL OR p.tenant_id = $2) AND ${IS_WAITED_FOR}`;
+
 // An open endpoint is paced too, so that deliveries that become due together are not all sent together.
 const RETRY = `${MINE}
 UPDATE endpoints p SET state = 'open', hold_until = NULL, probe_at = NULL, probe_step = 0, epoch = epoch + 1, ${PACED}, updated_at = now()
-FROM mine WHERE p.subscription_id = mine.subscription_id AND p.active AND NOT p.deleted AND EXISTS (
-  SELECT 1 FROM deliveries d WHERE d.subscription_id = p.subscription_id AND d.status IN ('pending', 'retrying'))
+FROM mine WHERE p.subscription_id = mine.subscription_id AND p.active AND NOT p.deleted AND ${IS_WAITED_FOR}
 ${CHANGES}`;
 
 const change = async (unit: Queryable, text: string, host: string): Promise<EndpointChange[]> =>
@@ -142,6 +149,9 @@ export function releaseEndpoints(unit: Queryable, host: string): Promise<Endpoin
 export function retryEndpoints(unit: Queryable, host: string): Promise<EndpointChange[]> {
   return change(unit, RETRY, host);
 }
+
+/** Lists the host's endpoints for which deliveries wait: all, or those of one tenant. */
+export const listWaiting = many<EndpointChange, [host: string, tenantId: string | null]>(WAITING_AT);
 
 /**
  * Applies the hold of its new host to an endpoint after the URL has changed. The former and the new host are locked, so

@@ -1,9 +1,11 @@
 // SQL that changes single deliveries: what a failed attempt, a wait, an end and a lost workflow mean for the row.
 import { columnsOf } from '../../platform/columns.ts';
 import { boundsOf } from '../../platform/database/partitions.ts';
+import { many } from '../../platform/database/statements.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
+import type { EndpointName } from '../endpoints/endpoint-state.ts';
 import { attemptCrowded, leaveCrowd } from './crowd.ts';
-import { ENDED } from './delivery-row.ts';
+import { ENDED, endingStatement } from './delivery-row.ts';
 import { dropUnclaimed, enqueue, RANK_OF_RETRY } from './outbox.ts';
 
 /** A failed attempt, and its consequence. `delayMs` is null when the delivery has ended. */
@@ -93,6 +95,19 @@ WITH target AS (
 )
 SELECT id FROM changed ORDER BY id`;
 
+const CANCEL = endingStatement({
+  target: `
+  SELECT d.id FROM deliveries d
+  WHERE d.subscription_id = ANY ($1::uuid[]) AND d.status IN ('pending', 'retrying') AND d.id > $2
+  ORDER BY d.id LIMIT $3 FOR UPDATE`,
+  answer: `
+SELECT c.id, c.tenant_id AS "tenantId", c.subscription_id AS "subscriptionId", c.id IN (SELECT id FROM left_crowd) AS crowded
+FROM changed c ORDER BY c.id`,
+});
+
+/** A canceled delivery. `crowded`: it has left the crowd of its endpoint. */
+export type CanceledDelivery = EndpointName & { readonly id: string; readonly crowded: boolean };
+
 /** Records the consequences of failed attempts of different deliveries, which the caller has locked. */
 export async function recordFailed(unit: Transaction, failures: readonly FailureRecord[]): Promise<void> {
   if (failures.length === 0) return;
@@ -136,6 +151,12 @@ export async function restart(
 ): Promise<boolean> {
   return (await queryable.query(RESTART, [deliveryId, generation, outboxId])).rowCount > 0;
 }
+
+/** Cancels unfinished deliveries of subscriptions, however they wait. @returns those after `after`, at most `limit` */
+export const cancelWaiting = many<
+  CanceledDelivery,
+  [subscriptionIds: readonly string[], after: string, limit: number]
+>(CANCEL);
 
 /** Makes waiting deliveries due now. @returns their ids after `after`, at most `limit` */
 export async function hasten(

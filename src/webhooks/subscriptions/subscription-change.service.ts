@@ -30,7 +30,7 @@ type Described = Pick<SubscriptionRow, 'id' | 'host' | 'eventTypes'> &
 
 export type SubscriptionChangeNeeds = {
   endpoints: Pick<EndpointService, 'create' | 'setActive' | 'endHold' | 'remove'>;
-  hostHolds: Pick<HostHoldService, 'follow'>;
+  hostHolds: Pick<HostHoldService, 'follow' | 'cancel'>;
   deliveries: Pick<DeliveryService, 'cancelUnfinished'>;
   records: Pick<RecordService, 'write'>;
   tenants: Pick<TenantService, 'isSuspended' | 'subscriptionLimit'>;

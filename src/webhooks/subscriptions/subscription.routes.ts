@@ -5,6 +5,7 @@ import { present } from '../../platform/http/present.ts';
 import { defineRoute, defineRoutes, type Route } from '../../platform/http/route.ts';
 import { SUBSCRIPTIONS, TESTS } from './subscription.examples.ts';
 import {
+  canceledDeliveriesSchema,
   createdSubscriptionSchema,
   createSubscriptionBody,
   presentSubscription,
@@ -156,6 +157,20 @@ function createActionRoutes(subscriptions: SubscriptionService): Route[] {
         const test = await subscriptions.sendTest(context, params.id, body.event_type);
         return accepted(present(testDeliverySchema, test));
       },
+    },
+
+    {
+      method: 'POST',
+      path: '/api/v1/webhooks/:id/deliveries/cancel',
+      operationId: 'cancelWebhookDeliveries',
+      summary: 'Cancel all waiting deliveries of a subscription',
+      description:
+        'Cancels, for good, what is unfinished: what was not tried yet, and what waits for its next attempt or for the endpoint. An attempt under way may still arrive. What is accepted afterwards is delivered as usual.',
+      request: { params: subscriptionParams, body: noFields },
+      exists: (context, { id }) => subscriptions.exists(context, id),
+      responses: { 200: { description: 'How many were canceled', schema: canceledDeliveriesSchema } },
+      handler: async ({ context, params }) =>
+        ok({ canceled: await subscriptions.cancelWaiting(context, params.id) }),
     },
 
     {

@@ -221,6 +221,10 @@ export const testDeliverySchema = z
   .object({ delivery_id: z.uuid(), event_id: z.string() })
   .meta({ id: 'TestDelivery' });
 
+export const canceledDeliveriesSchema = z
+  .object({ canceled: z.int().min(0) })
+  .meta({ id: 'CanceledDeliveries' });
+
 export const testBody = z
   .strictObject({
     event_type: z

@@ -6,6 +6,7 @@ import type { RequestContext } from '../../platform/context.ts';
 import { newSigningSecret } from '../../platform/crypto/opaque-secret.node.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
+import { workThrough } from '../../platform/database/page.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import type { Network } from '../../platform/egress/address-rules.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
@@ -46,6 +47,9 @@ import type { SubscriptionSealing } from './subscription-sealing.service.ts';
 
 export type { NewSubscription, SubscriptionPatch } from './subscription.ts';
 export type { Subscription, SubscriptionDetails } from './subscription-reading.service.ts';
+
+/** The most deliveries that one transaction cancels. */
+const CHUNK = 500;
 
 export type SubscriptionNeeds = SubscriptionChangeNeeds & {
   database: Pick<Database, 'transaction' | 'query' | 'model'>;
@@ -283,6 +287,22 @@ export class SubscriptionService extends Service<SubscriptionNeeds> {
       await recordChange(this.needs, transaction, context, verb, after, { fields });
       return this.#reader.show({ ...context, transaction }, after);
     });
+
+  /**
+   * Cancels all waiting deliveries for good, however they wait; an attempt under way may finish. A transaction for each
+   * page, because there may be much, and records of attempts wait for the locked subscription.
+   * @returns how many
+   * @throws ServiceError `not_found`
+   */
+  cancelWaiting = (context: RequestContext, id: string): Promise<number> =>
+    workThrough((after) =>
+      this.needs.database.transaction(context, async (unit) => {
+        await lock(unit, context, id);
+        const ids = await this.needs.hostHolds.cancel(unit, [id], { after, limit: CHUNK });
+        await this.#changes.discard(unit, context, id, { canceled: ids.length, more: true });
+        return ids;
+      }),
+    );
 
   /** Cancels waiting deliveries in one statement, with an audit entry. @returns whether there are more */
   #discard = (

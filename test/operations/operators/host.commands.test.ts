@@ -162,10 +162,32 @@ it('hosts that fail are told with all their errors and their counts', async () =
   expect(line).toMatch(/^example\.com {2}tls:CERT_HAS_EXPIRED {2}1 endpoint of 1 tenant {2}since \S+Z$/);
 });
 
-it('a retry where nothing waits is no act', async () => {
+it.each(['retry', 'cancel'])('a %s where nothing waits is no act', async (verb) => {
   const before = (await rooms.acts.list(1)).acts[0]?.n;
-  expect(await host('retry', 'example.com', ...WHY)).toEqual([
+  expect(await host(verb, 'example.com', ...WHY)).toEqual([
     'Nothing waits for example.com; nothing changed.',
   ]);
   expect((await rooms.acts.list(1)).acts[0]?.n).toBe(before);
+});
+
+it('a cancellation is told with its size, of one tenant or of all, and is on record', async () => {
+  await test.database.query(
+    `INSERT INTO deliveries (id, tenant_id, subscription_id, event_row, event_id, event_type)
+     SELECT uuid_of_time(now() + random() * interval '1 second'), p.tenant_id, p.subscription_id, uuid_of_time(now()), 'e', 'a.b'
+     FROM endpoints p WHERE NOT p.deleted`,
+  );
+  const of = ['--tenant', globex.tenant.slug];
+  expect(await host('cancel', 'example.com', ...of, ...WHY)).toEqual([
+    '1 delivery to example.com canceled: 1 endpoint of 1 tenant.',
+  ]);
+  expect(await host('cancel', 'example.com', ...WHY)).toEqual([
+    '2 deliveries to example.com canceled: 2 endpoints of 1 tenant.',
+  ]);
+  expect((await rooms.acts.list(2)).acts.map(({ action, tenants }) => [action, tenants])).toEqual([
+    ['webhook.host.canceled', 1],
+    ['webhook.host.canceled', 1],
+  ]);
+  await expect(host('cancel', 'example.com', '--tenant', 'nobody', ...WHY)).rejects.toThrow(/nobody/);
+  const { rows } = await test.database.query<{ status: string }>('SELECT DISTINCT status FROM deliveries');
+  expect(rows).toEqual([{ status: 'canceled' }]);
 });

@@ -112,7 +112,7 @@ async function run(heading: string, words: string): Promise<string> {
       .replaceAll('api.acme.com', receiver.host)
       .replaceAll('<tenant id>', engine.context.tenant.id)
       .replaceAll('<subscription_id>', troubled)
-      .replace(/(tenant \w+) acme /, `$1 ${engine.context.tenant.slug} `),
+      .replace(/(tenant \w+|--tenant) acme /, `$1 ${engine.context.tenant.slug} `),
   );
 }
 
@@ -187,15 +187,19 @@ describe('deliveries fail TLS against one host', () => {
     await runUntil(heading, 'batch list', /Completed/);
   });
 
-  it('a batch cancels them for good', async () => {
+  it('one command cancels what waits for good, also what was never tried', async () => {
     receiver.use('expired.pem');
     const ids = await fail(2);
-    await listed(heading, ids);
-    await run(heading, '--name operatorCancel');
-    await eventually(
-      async () => (await statuses(ids)).every((status) => status === 'canceled'),
-      'all canceled',
+    await engine.database.query(
+      "UPDATE endpoints SET state = 'down', probe_at = now() + interval '1 hour' WHERE subscription_id = $1",
+      [troubled],
     );
+    ids.push(...(await engine.publish(troubled, 2)));
+    expect(await run(heading, 'operator host cancel')).toContain(
+      `4 deliveries to ${receiver.host} canceled: 1 endpoint of 1 tenant.`,
+    );
+    expect(await statuses(ids)).toEqual(ids.map(() => 'canceled'));
+    for (const id of ids.slice(0, 2)) await engine.workflow(id).result();
     receiver.use('receiver.pem');
   });
 

@@ -6,12 +6,15 @@ import { registerErasureCommands } from '../../../src/operations/erasure/erasure
 import { TenantEndService } from '../../../src/operations/erasure/tenant-end.service.ts';
 import { isEnding } from '../../../src/operations/erasure/tenant-end.store.ts';
 import { TenantExportService } from '../../../src/operations/erasure/tenant-export.service.ts';
+import { registerOperatedDeliveryCommands } from '../../../src/operations/operators/delivery.commands.ts';
 import { registerHostCommands } from '../../../src/operations/operators/host.commands.ts';
 import { HostService } from '../../../src/operations/operators/host.service.ts';
+import { OperatedDeliveryService } from '../../../src/operations/operators/operated-delivery.service.ts';
 import { registerOperatorCommands } from '../../../src/operations/operators/operator.commands.ts';
 import { OperatorActService } from '../../../src/operations/operators/operator-act.service.ts';
 import { SuspensionService } from '../../../src/operations/operators/suspension.service.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
+import { DeliveryService } from '../../../src/webhooks/deliveries/delivery.service.ts';
 import { wireEndpoints } from '../../../src/webhooks/endpoints/wire.ts';
 import { createAccounts } from '../../authentication/tokens/accounts.ts';
 import { AUDIT_KEYS } from '../../setup/database.ts';
@@ -36,7 +39,13 @@ export function createOperatorRooms(
     ends: new TenantEndService({ ...accounts, suspensions, acts }),
     exports: new TenantExportService({ ...accounts, acts }),
     certificates: new ErasureCertificateService({ database, auditKeys: AUDIT_KEYS }),
-    hosts: new HostService({ database, hosts: hostHolds, acts }),
+    operatedDeliveries: new OperatedDeliveryService({
+      database,
+      deliveries: new DeliveryService({ ...accounts, notifier, endpoints }),
+      acts,
+    }),
+    workflows: { uiUrl: 'http://localhost:8233', namespace: 'countersign' },
+    hosts: new HostService({ database, hosts: hostHolds, acts, tenants }),
   };
 
   return {
@@ -57,6 +66,7 @@ export function createOperatorRooms(
       const operator = program.command('operator');
       registerErasureCommands(registerOperatorCommands(operator, runtime), runtime);
       registerHostCommands(operator, runtime);
+      registerOperatedDeliveryCommands(operator, runtime);
       await program.parseAsync(args, { from: 'user' });
       return lines;
     },
