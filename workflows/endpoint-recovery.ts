@@ -158,17 +158,18 @@ const HOLDERS = {
   endpoint: ' It has asked for a pause (`Retry-After`), or the update `hold` closed it.',
 } as const;
 
-function detailsOf({
-  state,
-  failingSince,
-  lastError,
-  opensAt,
-  heldBy,
-  waiting,
-  crowd,
-  crowdDueAt,
-  deactivatesAt,
-}: EndpointStanding): string {
+/** The crowd by its number, the times of its retries, and its oldest delivery. It has no other page here. */
+function crowdOf({ crowd, crowdDueAt, crowdLastDueAt, crowdOldest }: EndpointStanding): string {
+  if (!crowdDueAt) return '';
+  const last = crowdLastDueAt ? `, the last at ${wordTime(crowdLastDueAt)}` : '';
+  const oldest = crowdOldest
+    ? `; the oldest is \`${crowdOldest.id}\`, of ${wordTime(crowdOldest.since)}`
+    : '';
+  return ` Of them ${crowd} wait here for an early retry, the next at ${wordTime(crowdDueAt)}${last}${oldest}.`;
+}
+
+function detailsOf(standing: EndpointStanding): string {
+  const { state, failingSince, lastError, opensAt, heldBy, waiting, crowdDueAt, deactivatesAt } = standing;
   if (
     (state === 'open' && !crowdDueAt) ||
     state === 'inactive' ||
@@ -180,12 +181,9 @@ function detailsOf({
   const why = lastError === null ? '' : ` (last: ${lastError})`;
   const who = heldBy ? HOLDERS[heldBy] : '';
   const next = opensAt === null ? '' : ` The next delivery may go out at ${wordTime(opensAt)}.`;
-  const retries = !crowdDueAt
-    ? ''
-    : ` Of them ${crowd} wait here for an early retry, the next at ${wordTime(crowdDueAt)}.`;
   const end =
     deactivatesAt === null
       ? ''
       : ` Deactivated at ${wordTime(deactivatesAt)} unless it takes something before.`;
-  return `The endpoint is **${state}** (times in UTC).${who}${since}${why}${since === '' ? '' : '.'}${next} Deliveries that wait: ${waiting}.${retries}${end}`;
+  return `The endpoint is **${state}** (times in UTC).${who}${since}${why}${since === '' ? '' : '.'}${next} Deliveries that wait: ${waiting}.${crowdOf(standing)}${end}`;
 }

@@ -70,11 +70,13 @@ export function createTurnstile() {
 
 type Standing = { restless: boolean; waiting: string; started: { id: string; generation: number }[] };
 
-// A delivery that is due and for which no row waits is under way, or is about to be.
+// A delivery that is due and for which no row waits is under way, or is about to be. The crowd of an inactive endpoint
+// waits until that is active.
 const STANDING = `
 SELECT EXISTS (SELECT 1 FROM outbox WHERE ($1::uuid IS NULL OR endpoint = $1) AND (claimed_by IS NOT NULL OR kind = 'command'))
     OR EXISTS (SELECT 1 FROM unfinished d WHERE d.waiting_epoch IS NULL AND coalesce(d.next_attempt_at, now()) <= now() + $2::float8 * interval '1 millisecond'
-         AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.delivery_id = d.id)) AS restless,
+         AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.delivery_id = d.id) AND NOT EXISTS (
+           SELECT 1 FROM crowded_deliveries c JOIN endpoints p USING (subscription_id) WHERE c.delivery_id = d.id AND NOT p.active)) AS restless,
   (SELECT coalesce(string_agg(id::text, ',' ORDER BY id), '') FROM outbox WHERE $1::uuid IS NULL OR endpoint = $1) AS waiting,
   (SELECT coalesce(json_agg(json_build_object('id', id, 'generation', generation)), '[]') FROM unfinished
    WHERE started_generation = generation) AS started`;

@@ -70,7 +70,10 @@ type View = { readonly name: string; readonly query: string };
 /** Most deliveries that fail have no workflow, so that no view shows them: the console has all. */
 export function viewsOf(tenantSlug: string): readonly View[] {
   return [
-    { name: 'Retrying now', query: 'WorkflowType="webhookDelivery" AND ExecutionStatus="Running"' },
+    {
+      name: 'Waiting now',
+      query: 'WorkflowType IN ("webhookDelivery","endpointRecovery") AND ExecutionStatus="Running"',
+    },
     {
       name: 'Endpoints in trouble',
       query: 'WorkflowType="endpointRecovery" AND ExecutionStatus="Running"',

@@ -13,6 +13,7 @@ const NO_WORKFLOW = {
   settled_at_early_retry: 'None: an early retry settled it.',
   not_tried: 'None yet: no attempt was made.',
   ended_untried: 'None: it ended before an attempt.',
+  not_started: 'None yet: it is about to start.',
 } as const;
 
 export function DeliveryPage({ id }: { id: string }) {
@@ -91,16 +92,11 @@ export function DeliveryPage({ id }: { id: string }) {
 
 type WorkflowProps = { of: DeliveryDetails };
 
-function Workflow({ of: { workflow_url: url, workflow_reason: reason, completed_at } }: WorkflowProps) {
-  if (url === null)
-    return (
-      <span class="faint">
-        {completed_at !== null && reason !== null ? NO_WORKFLOW[reason] : 'None so far.'}
-      </span>
-    );
+function Workflow({ of: { workflow_id: id, workflow_url: url, workflow_reason: reason } }: WorkflowProps) {
+  if (url === null) return <span class="faint">{reason === null ? 'None.' : NO_WORKFLOW[reason]}</span>;
   return (
     <a href={url} target="_blank" rel="noreferrer">
-      Open in Temporal
+      {id?.startsWith('endpoint/') ? 'Open its endpoint in Temporal' : 'Open in Temporal'}
     </a>
   );
 }

@@ -17,8 +17,8 @@ CASE d.shown_status WHEN 'held' THEN endpoint_opens_at(p) WHEN 'pending' THEN d.
   WHEN 'retrying' THEN CASE WHEN endpoint_is_open(p) THEN d.next_attempt_at
     WHEN endpoint_opens_at(p) IS NOT NULL THEN greatest(d.next_attempt_at, endpoint_opens_at(p)) END END AS "nextAttemptAt",
 d.last_status_code AS "lastStatusCode", d.last_error AS "lastError", d.created_at AS "createdAt",
-CASE d.shown_status WHEN 'canceled' THEN coalesce(d.completed_at, p.updated_at) ELSE d.completed_at END AS "completedAt", d.started_generation AS "startedGeneration",
-d.needs_workflow AS "needsWorkflow"`;
+CASE d.shown_status WHEN 'canceled' THEN coalesce(d.completed_at, p.updated_at) ELSE d.completed_at END AS "completedAt", d.generation, d.started_generation AS "startedGeneration",
+d.needs_workflow AS "needsWorkflow", p.watched AS "endpointWatched"`;
 
 const FROM = 'FROM delivery_records d JOIN endpoints p ON p.subscription_id = d.subscription_id';
 

@@ -49,7 +49,7 @@ export const deliverySchema = z
     completed_at: timestamp.nullable(),
     workflow_id: z.string().nullable().meta({
       description:
-        'The workflow that makes its next attempt: its own, or that of its endpoint. Null while none was needed.',
+        'The workflow that owns its wait: its own, or that of its endpoint. Null while none is needed.',
     }),
     workflow_url: z.string().nullable().meta({ description: 'Its history, for operators.' }),
     workflow_reason: z.enum(NO_WORKFLOW).nullable().meta({

@@ -21,7 +21,7 @@ export function isUnfinished(status: StoredStatus): status is UnfinishedStatus {
 
 /**
  * A delivery's row with its shown status. `startedGeneration` is null when no workflow was started; `needsWorkflow`:
- * one is about to be.
+ * one is about to be. `endpointWatched`: the workflow of its endpoint runs.
  */
 export type DeliveryRecord = {
   readonly id: string;
@@ -35,8 +35,10 @@ export type DeliveryRecord = {
   readonly lastError: string | null;
   readonly createdAt: Date;
   readonly completedAt: Date | null;
+  readonly generation: number;
   readonly startedGeneration: number | null;
   readonly needsWorkflow: boolean;
+  readonly endpointWatched: boolean;
 };
 
 /** One POST of a delivery. `phases` are milliseconds by name. */
@@ -71,36 +73,46 @@ export type WorkflowPlace = { readonly uiUrl: string; readonly namespace: string
 
 /**
  * Why a delivery has no workflow: its first attempt settled it, or a retry that the workflow of its endpoint kept; or
- * its first attempt has not been recorded; or there is nothing to wait for.
+ * its first attempt has not been recorded; or there is nothing to wait for; or a relay is about to start it.
  */
 export const NO_WORKFLOW = [
   'settled_at_first_attempt',
   'settled_at_early_retry',
   'not_tried',
   'ended_untried',
+  'not_started',
 ] as const;
 
 /**
- * @returns id and address of the workflow that makes the next attempt: the delivery's newest one, or that of its
- *   endpoint while it waits for an early retry; without one both are null, and `reason` says why
+ * @returns id and address of the workflow that owns the delivery's wait: its own, or that of its endpoint while it has
+ *   none (docs/rows.md has the ways); of an ended delivery its newest one. Without one both are null, and `reason`
+ *   says why
  */
 export function workflowOf(
   record: Pick<
     DeliveryRecord,
-    'id' | 'subscriptionId' | 'startedGeneration' | 'needsWorkflow' | 'attemptCount' | 'completedAt'
+    | 'id'
+    | 'subscriptionId'
+    | 'generation'
+    | 'startedGeneration'
+    | 'needsWorkflow'
+    | 'attemptCount'
+    | 'completedAt'
+    | 'endpointWatched'
   >,
   place: WorkflowPlace,
 ): { id: string | null; url: string | null; reason: (typeof NO_WORKFLOW)[number] | null } {
-  const { id, subscriptionId, startedGeneration, needsWorkflow, attemptCount, completedAt } = record;
-  const isCrowded = attemptCount > 0 && completedAt === null && !needsWorkflow;
-  if (startedGeneration !== null || isCrowded) {
-    const workflowId =
-      startedGeneration === null
-        ? entityWorkflowId('endpointRecovery', subscriptionId)
-        : deliveryWorkflowId(id, startedGeneration);
-    return { id: workflowId, url: workflowUrl(place, workflowId), reason: null };
-  }
-  const untried = completedAt === null ? 'not_tried' : 'ended_untried';
+  const { id, generation, startedGeneration, needsWorkflow, attemptCount, completedAt } = record;
+  const hasEnded = completedAt !== null;
+  const isCrowded = startedGeneration === null && !needsWorkflow && attemptCount > 0;
+  if (startedGeneration !== null && (hasEnded || startedGeneration === generation))
+    return linkTo(deliveryWorkflowId(id, startedGeneration), place);
+  if (!hasEnded && (isCrowded || record.endpointWatched))
+    return linkTo(entityWorkflowId('endpointRecovery', record.subscriptionId), place);
+  const untried = hasEnded ? 'ended_untried' : 'not_tried';
   const settled = attemptCount === 1 ? 'settled_at_first_attempt' : 'settled_at_early_retry';
-  return { id: null, url: null, reason: attemptCount > 0 ? settled : untried };
+  const tried = hasEnded ? settled : 'not_started';
+  return { id: null, url: null, reason: attemptCount > 0 ? tried : untried };
 }
+
+const linkTo = (id: string, place: WorkflowPlace) => ({ id, url: workflowUrl(place, id), reason: null });

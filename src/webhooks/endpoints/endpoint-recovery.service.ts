@@ -12,7 +12,7 @@ import type { WorkflowCommandService } from '../../platform/temporal/workflow-co
 import type { RecordService } from '../intake/record.service.ts';
 import { releaseCrowd } from '../rows/crowd.store.ts';
 import { probeNow } from './endpoint-probe.store.ts';
-import type { EndpointCase } from './endpoint-recovery.store.ts';
+import type { CrowdMember, EndpointCase } from './endpoint-recovery.store.ts';
 import * as store from './endpoint-recovery.store.ts';
 import { type EndpointName, type EndpointState, endpointStateOf } from './endpoint-state.ts';
 import {
@@ -40,9 +40,11 @@ export type EndpointStanding = {
   readonly heldBy: 'operator' | 'endpoint' | null;
   readonly deactivatesAt: string | null;
   readonly waiting: number;
-  /** Deliveries of the crowd, and when the first of them is due. */
+  /** The crowd: its number, when its first and its last are due, and its oldest, which older histories lack. */
   readonly crowd: number;
   readonly crowdDueAt: string | null;
+  readonly crowdLastDueAt?: string | null | undefined;
+  readonly crowdOldest?: CrowdMember | null | undefined;
   readonly epoch: number;
 };
 
@@ -229,6 +231,8 @@ const GONE: EndpointStanding = {
   waiting: 0,
   crowd: 0,
   crowdDueAt: null,
+  crowdLastDueAt: null,
+  crowdOldest: null,
   epoch: 0,
 };
 
@@ -253,6 +257,8 @@ function standingOf(found: EndpointCase): EndpointStanding {
     waiting: found.waiting,
     crowd: found.crowd,
     crowdDueAt: iso(found.crowdDueAt),
+    crowdLastDueAt: iso(found.crowdLastDueAt),
+    crowdOldest: found.crowdOldest,
     epoch: found.epoch,
   };
 }

@@ -8,6 +8,8 @@ import type { EndpointFacts } from './recovery-step.ts';
 
 export type EndpointCase = EndpointFacts & {
   readonly crowd: number;
+  readonly crowdLastDueAt: Date | null;
+  readonly crowdOldest: CrowdMember | null;
   readonly host: string;
   readonly lastError: string | null;
   readonly epoch: number;
@@ -15,11 +17,17 @@ export type EndpointCase = EndpointFacts & {
   readonly watched: boolean;
 };
 
-/** The deliveries of the crowd, counted up to 10,000, and when the first of them is due. */
+/** A delivery of a crowd; `since`: when it was accepted, ISO 8601. */
+export type CrowdMember = { readonly id: string; readonly since: string };
+
+// Of the crowd the first 10,000 by their times: how many, when the first and the last is due, and which is the oldest.
 const CROWD = `
-  (SELECT count(*)::int FROM (
-     SELECT 1 FROM crowded_deliveries c WHERE c.subscription_id = p.subscription_id LIMIT 10000) AS crowd) AS crowd,
-  (SELECT min(due_at) FROM crowded_deliveries c WHERE c.subscription_id = p.subscription_id) AS "crowdDueAt"`;
+LEFT JOIN LATERAL (
+  SELECT count(*)::int AS crowd, min(due_at) AS "crowdDueAt", max(due_at) AS "crowdLastDueAt", min(delivery_id::text)::uuid AS oldest
+  FROM (SELECT delivery_id, due_at FROM crowded_deliveries c WHERE c.subscription_id = p.subscription_id ORDER BY due_at LIMIT 10000) AS c
+) AS crowd ON true`;
+const OLDEST = `
+  (SELECT json_build_object('id', d.id, 'since', d.created_at) FROM deliveries d WHERE d.id = crowd.oldest) AS "crowdOldest"`;
 
 const READ = `
 SELECT p.active, p.deleted, p.state, p.hold_until AS "holdUntil", p.probe_at AS "probeAt", p.permits_at AS "permitsAt",
@@ -27,8 +35,8 @@ SELECT p.active, p.deleted, p.state, p.hold_until AS "holdUntil", p.probe_at AS 
   greatest(CASE WHEN p.tenant_held_until <= now() THEN p.tenant_held_until END,
     CASE WHEN p.host_held_until <= now() THEN p.host_held_until END) AS "restedUntil",
   CASE WHEN p.host_held_until > now() AND isfinite(p.host_held_until) THEN p.host_held_until END AS "hostHeldUntil", p.failures_in_a_row AS failures, p.watched, s.host, s.disable_after_days AS "disableAfterDays",
-  ${WAITING}, ${CROWD}
-FROM endpoints p JOIN subscriptions s ON s.id = p.subscription_id
+  ${WAITING}, crowd.crowd, crowd."crowdDueAt", crowd."crowdLastDueAt", ${OLDEST}
+FROM endpoints p JOIN subscriptions s ON s.id = p.subscription_id ${CROWD}
 WHERE p.subscription_id = $1 AND p.tenant_id = $2`;
 
 const EXPECTED = `

@@ -85,7 +85,7 @@ describe('the crowd of an endpoint', () => {
         workflowOf(await engine.deliveries.get(engine.context, delivery), { uiUrl: '', namespace: '' }),
       ),
     );
-    expect(workflows.map((workflow) => workflow.id)).toEqual([null, `endpoint/${id}`]);
+    expect(workflows.map((workflow) => workflow.id)).toEqual([`endpoint/${id}`, `endpoint/${id}`]);
     expect(await calls()).toBeGreaterThan(0);
   });
 
