@@ -7,6 +7,7 @@ import { TenantErasureService } from '../../src/operations/erasure/tenant-erasur
 import { createTenantHistories } from '../../src/operations/erasure/tenant-history.client.ts';
 import { newId } from '../../src/platform/database/ids.ts';
 import { createDeliveryRoutes } from '../../src/webhooks/deliveries/delivery.routes.ts';
+import { restart } from '../../src/webhooks/rows/delivery-row.store.ts';
 import { createSubscriptionRoutes } from '../../src/webhooks/subscriptions/subscription.routes.ts';
 import { createSealing } from '../audit/sealing.ts';
 import { createOperatorRooms } from '../operations/operators/operator-rooms.ts';
@@ -113,7 +114,7 @@ const WAYS: Readonly<Record<string, () => Promise<Waiting>>> = {
     await engine.workflow(waiting.delivery).terminate();
     await makeDue(waiting.delivery);
     const name = { deliveryId: waiting.delivery, generation: 0, outboxId: newId() };
-    expect(await engine.relayStore.restart(database, name)).toBe(true);
+    expect(await restart(database, name)).toBe(true);
     return waiting;
   },
 };

@@ -3,7 +3,7 @@
 
 import type { Transaction } from '../../platform/database/transaction.ts';
 import { Service } from '../../platform/service.ts';
-import { hasten } from '../rows/delivery-row.store.ts';
+import { cancelWaiting, hasten } from '../rows/delivery-row.store.ts';
 import { announce, type EndpointNeeds } from './endpoint.service.ts';
 import type { EndpointChange } from './endpoint.store.ts';
 import type { HeldHost } from './host-hold.store.ts';
@@ -91,7 +91,7 @@ export class HostHoldService extends Service<HostHoldNeeds> {
     subscriptionIds: readonly string[],
     { after, limit }: { after: string; limit: number },
   ): Promise<string[]> => {
-    const canceled = await store.cancelWaiting(unit, subscriptionIds, after, limit);
+    const canceled = await cancelWaiting(unit, subscriptionIds, after, limit);
     const crowds = new Map(canceled.filter(({ crowded }) => crowded).map((of) => [of.subscriptionId, of]));
     const changes = [...crowds.values()].map((endpoint) => ({ ...endpoint, signal: true }));
     await announce(this.needs, unit, changes, { opened: true });
