@@ -63,7 +63,7 @@ const TYPES = 'SELECT oid::int, typname AS name FROM pg_type';
 
 // A view's column may be null as far as Postgres knows: nothing is said of it.
 const COLUMNS = `
-SELECT c.oid::int AS "table", a.attnum AS "column", a.attnotnull AS filled, c.relkind = 'v' AS "isView"
+SELECT c.oid::int AS "table", a.attnum AS "column", a.attname AS name, a.attnotnull AS filled, c.relkind = 'v' AS "isView"
 FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid WHERE a.attnum > 0 AND NOT a.attisdropped`;
 
 /** Opens what describes texts by a client that is connected to a migrated database. */
@@ -73,16 +73,21 @@ export async function createDescriber(client: pg.Client) {
   );
   const columns = new Map(
     (
-      await client.query<{ table: number; column: number; filled: boolean; isView: boolean }>(COLUMNS)
+      await client.query<{ table: number; column: number; name: string; filled: boolean; isView: boolean }>(
+        COLUMNS,
+      )
     ).rows.map(({ table, column, ...rest }) => [`${table}.${column}`, rest]),
   );
   const typeOf = (oid: number) => types.get(oid) ?? String(oid);
 
-  /** Nothing is known of an expression, nor of a column that an outer join may leave out. */
+  /**
+   * Nothing is known of an expression, of a column that an outer join may leave out, nor of one whose nulls the text
+   * leaves out.
+   */
   const isNullable = (text: string, { tableID, columnID }: Field): boolean | undefined => {
     const column = columns.get(`${tableID}.${columnID}`);
     if (column === undefined || column.isView) return undefined;
-    if (!column.filled) return true;
+    if (!column.filled) return new RegExp(`\\b${column.name} IS NOT NULL\\b`).test(text) ? undefined : true;
     return /\b(LEFT|RIGHT|FULL) JOIN\b/.test(text) ? undefined : false;
   };
 

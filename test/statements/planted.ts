@@ -7,6 +7,9 @@ export const wrongAlias = many<Agent>('SELECT id, tenant_id AS tenant FROM agent
 export const wrongType = one<{ createdAt: string[] }>('SELECT created_at FROM agents');
 export const neverNull = one<{ name: string | null }>('SELECT name FROM agents');
 export const mayBeNull = one<{ description: string }>('SELECT description FROM agents');
+export const leavesOut = one<{ description: string }>(
+  'SELECT description FROM agents WHERE description IS NOT NULL',
+);
 export const moreColumns = one<{ id: string }>('SELECT id, name FROM agents');
 export const oneName = one<{ id: string }>('SELECT id, tenant_id AS id FROM agents');
 export const fewValues = counted<[id: string]>('SELECT 1 FROM agents WHERE id = $1 AND tenant_id = $2');

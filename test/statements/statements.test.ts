@@ -102,6 +102,7 @@ describe('a statement', () => {
       ['createdAt is string[], and timestamptz in Postgres'],
       ['name is never null'],
       ['description may be null'],
+      [],
       ['the row has no member name'],
       ['two columns have one name'],
       ['has 1 values for 2 parameters'],
