@@ -5,6 +5,7 @@ import { AUTHENTICATION_FILTERS } from '../../events/catalogue.ts';
 import { EVENT_COLUMNS, readEvents } from '../../events/event.ts';
 import { CLIENT_VERSION } from '../../identity/applications/application.ts';
 import { columnsOf, isAmong } from '../../platform/columns.ts';
+import { many } from '../../platform/database/statements.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { EMIT_INPUT, isHeard } from '../../webhooks/intake/fan-out.ts';
 import type { PreparedRecords } from '../../webhooks/intake/record.service.ts';
@@ -22,6 +23,12 @@ export type DecidedClient = {
 /** The records of a token, and the client that got it. */
 export type ClientToken = PreparedRecords & { readonly client: DecidedClient };
 
+/** `isRepeated`: the records may be stored already. */
+type Options = { readonly waits: boolean; readonly isRepeated: boolean };
+
+/** `isTold`: the records have events. */
+type Form = Options & { readonly isTold: boolean };
+
 type Asked = DecidedClient & { readonly n: number };
 
 const ASKED = columnsOf<Asked>({
@@ -37,7 +44,8 @@ const EVENTS = AUDIT + ENTRY_COLUMNS.count + 1;
 // `held` locks the application, `agent` its linked agent. A concurrent change of one of them therefore waits until this
 // statement has ended, and then also ends the token of this statement; a change that was first gives the rows another
 // version, and nothing is written. A change of secrets changes the application.
-const recordStatement = ({ waits, isRepeated, isTold }: Options & { readonly isTold: boolean }) => `
+const recordStatement = ({ waits, isRepeated, isTold }: Form) =>
+  many<{ n: number; deliveries: number }, unknown[]>(`
 WITH held AS MATERIALIZED (
   SELECT asked.n, asked.secret_id, asked.version, application.id, application.agent_id, application.xmin
   FROM ${ASKED.from('asked')}
@@ -55,24 +63,22 @@ WITH held AS MATERIALIZED (
 ), new_audit_entries AS (
   ${insertEntries({ first: AUDIT, only: { name: 'n', type: 'int', of: 'proven' }, repeated: isRepeated })}
 )${
-  isTold
-    ? `, input AS (
+    isTold
+      ? `, input AS (
   ${readEvents(EVENTS, { n: 'int' })} WHERE ${isAmong('n', 'proven')}
 ), ${EMIT_INPUT}`
-    : ''
+      : ''
+  }
+SELECT n, ${isTold ? '(SELECT coalesce(sum(deliveries), 0)::int FROM accepted)' : '0'} AS deliveries FROM proven`);
+
+/** Makes a value for yes and one for no, of which it gives one. */
+function either<Value>(make: (is: boolean) => Value): (is: boolean) => Value {
+  const [yes, no] = [make(true), make(false)];
+  return (is) => (is ? yes : no);
 }
-SELECT n, ${isTold ? '(SELECT coalesce(sum(deliveries), 0)::int FROM accepted)' : '0'} AS deliveries FROM proven`;
 
-/** `isRepeated`: the records may be stored already. */
-type Options = { readonly waits: boolean; readonly isRepeated: boolean };
-
-const BOTH = [false, true] as const;
-const nameOf = ({ waits, isRepeated, isTold }: Options & { readonly isTold: boolean }) =>
-  [waits, isRepeated, isTold].join();
-const STATEMENTS = new Map(
-  BOTH.flatMap((waits) =>
-    BOTH.flatMap((isRepeated) => BOTH.map((isTold) => ({ waits, isRepeated, isTold }))),
-  ).map((options) => [nameOf(options), recordStatement(options)]),
+const statementOf = either((waits) =>
+  either((isRepeated) => either((isTold) => recordStatement({ waits, isRepeated, isTold }))),
 );
 
 /**
@@ -84,7 +90,7 @@ const STATEMENTS = new Map(
 export async function record(
   queryable: Queryable,
   tokens: readonly ClientToken[],
-  options: Options,
+  { waits, isRepeated }: Options,
 ): Promise<{ written: boolean[]; deliveries: number }> {
   const clients = new Map<string, Asked>();
   const places = tokens.map(({ client }) => {
@@ -100,15 +106,13 @@ export async function record(
   const events = isTold
     ? [...EVENT_COLUMNS.of(tokens.flatMap((token) => token.events)), placesOf((token) => token.events)]
     : [];
-  const { rows } = await queryable.query<{ n: number; deliveries: number }>(
-    STATEMENTS.get(nameOf({ ...options, isTold })) ?? '',
-    [
-      ...ASKED.of([...clients.values()]),
-      AUTHENTICATION_FILTERS,
-      ...ENTRY_COLUMNS.of(tokens.flatMap(({ audit }) => audit)),
-      placesOf(({ audit }) => audit),
-      ...events,
-    ],
+  const rows = await statementOf(waits)(isRepeated)(isTold)(
+    queryable,
+    ...ASKED.of([...clients.values()]),
+    AUTHENTICATION_FILTERS,
+    ...ENTRY_COLUMNS.of(tokens.flatMap(({ audit }) => audit)),
+    placesOf(({ audit }) => audit),
+    ...events,
   );
   const proven = new Set(rows.map(({ n }) => n));
   return { written: places.map((place) => proven.has(place)), deliveries: rows[0]?.deliveries ?? 0 };

@@ -4,22 +4,29 @@
 import { type AuditRecord, ENTRY_COLUMNS, insertEntries } from '../../audit/audit.ts';
 import { AUTHENTICATION_FILTERS } from '../../events/catalogue.ts';
 import { columnsOf } from '../../platform/columns.ts';
-import { nestRow } from '../../platform/database/nested-row.ts';
+import { type Flat, nestRow } from '../../platform/database/nested-row.ts';
+import { changed, many } from '../../platform/database/statements.ts';
+import { batchOf } from '../../platform/database/table.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { usedInTime } from '../../platform/database/used-in-time.ts';
 import { isHeard } from '../../webhooks/intake/fan-out.ts';
 import { HOLDER_VERSION } from '../challenges/challenge.ts';
-import type { EndedRefreshToken } from './refresh-token.store.ts';
+import { type EndedRefreshToken, revoke } from './refresh-token.store.ts';
 import { MOST_REPEATS, type StoredRefreshToken } from './refresh-token.ts';
+import { REFRESH_TOKEN, type RefreshTokenRow } from './token.model.ts';
+
+type Use = NonNullable<StoredRefreshToken['use']>;
 
 /** `use.at` is null until the token is used; `n` is the number of the name. */
 type Row = Omit<StoredRefreshToken, 'use'> & {
   readonly n: number;
-  readonly use: NonNullable<StoredRefreshToken['use']> | { readonly at: null };
+  readonly use: { readonly [Member in 'at' | 'request']: Use[Member] | null } & Pick<Use, 'successor'>;
 };
 
 /** A refresh token as a request names it. */
-export type RefreshTokenName = { readonly tenantId: string; readonly hash: Uint8Array };
+export type RefreshTokenName = Pick<RefreshTokenRow, 'tenantId' | 'hash'>;
+
+const NAMES = batchOf(REFRESH_TOKEN, ['tenantId', 'hash']);
 
 /** The successor of a token, and the request that spends the token. */
 export type Rotation = {
@@ -37,26 +44,25 @@ export type Rotation = {
   };
 };
 
-const FIND = `
-SELECT asked.n::int AS n, t.id, t.tenant_id AS "tenantId", t.family_id AS "familyId", t.key_id AS "keyId", t.client_id AS "clientId", t.scopes, t.audience,
-  t.jkt, t.created_at AS "createdAt", t.family_expires_at AS "familyExpiresAt",
-  t.revoked_at IS NOT NULL OR tenant.suspended_at IS NOT NULL OR coalesce(t.created_at <= tenant.resumed_at, false) AS "isRevoked",
+const readTokens = many<Flat<Row, 'use' | 'use.successor' | 'agent' | 'key'>, unknown[]>(`
+SELECT asked.n::int AS n, t.id, t.tenant_id, t.family_id, t.key_id, t.client_id, t.scopes, t.audience, t.jkt, t.created_at, t.family_expires_at,
+  t.revoked_at IS NOT NULL OR tenant.suspended_at IS NOT NULL OR coalesce(t.created_at <= tenant.resumed_at, false) AS is_revoked,
   clock_timestamp() AS now,
   CASE WHEN t.used_request IS NOT NULL AND s.id IS NOT NULL THEN t.used_at END AS "use.at", t.used_request AS "use.request",
-  s.id AS "use.successor.id", s.hash AS "use.successor.hash", s.used_at IS NULL AND s.revoked_at IS NULL AS "use.successor.isFresh",
+  s.id AS "use.successor.id", s.hash AS "use.successor.hash", s.used_at IS NULL AND s.revoked_at IS NULL AS "use.successor.is_fresh",
   cardinality(s.access_token_ids) - 1 AS "use.successor.repeats",
   a.id AS "agent.id", a.name AS "agent.name", a.capabilities AS "agent.capabilities", a.status AS "agent.status",
-  a.deleted_at IS NOT NULL AS "agent.isDeleted", a.scopes AS "agent.scopes",
-  a.dpop_bound_access_tokens AS "agent.dpopBoundAccessTokens",
+  a.deleted_at IS NOT NULL AS "agent.is_deleted", a.scopes AS "agent.scopes",
+  a.dpop_bound_access_tokens AS "agent.dpop_bound_access_tokens",
   coalesce(a.audience, tenant.audience, tenant.base_url) || a.audiences AS "agent.audiences",
-  k.fingerprint AS "key.fingerprint", coalesce(k.state, 'revoked') AS "key.state", k.sunset_at AS "key.sunsetAt",
-  ${HOLDER_VERSION} AS version, ${isHeard('t.tenant_id', '$3')} AS "isHeard"
+  k.fingerprint AS "key.fingerprint", coalesce(k.state, 'revoked') AS "key.state", k.sunset_at AS "key.sunset_at",
+  ${HOLDER_VERSION} AS version, ${isHeard('t.tenant_id', '$3')} AS is_heard
 FROM unnest($1::uuid[], $2::bytea[]) WITH ORDINALITY AS asked (tenant_id, hash, n)
   JOIN refresh_tokens t ON t.hash = asked.hash AND t.tenant_id = asked.tenant_id
   JOIN tenants tenant ON tenant.id = t.tenant_id
   JOIN agents a ON a.id = t.agent_id
   LEFT JOIN agent_keys k ON k.id = t.key_id
-  LEFT JOIN refresh_tokens s ON s.id = t.successor_id`;
+  LEFT JOIN refresh_tokens s ON s.id = t.successor_id`);
 
 // The use of a refresh token locks its agent, its key and the first token of its family. A later transaction that
 // changes one of them, or ends the family and therefore locks the agent, waits for the use, and then also ends the
@@ -73,7 +79,8 @@ holder AS MATERIALIZED (${heldOf('refresh_tokens t', version)} AND t.id = $1
   FOR KEY SHARE OF a, k, root
 )`;
 
-const ROTATE = `
+// In the order of `rotate`, below.
+const spend = changed<[string, string, Uint8Array, Uint8Array, string, string | undefined, string, string]>(`
 WITH ${holderOf('$8')}, spent AS (
   UPDATE refresh_tokens t SET used_at = date_trunc('milliseconds', clock_timestamp()), successor_id = $2, used_request = $3
   FROM holder
@@ -82,7 +89,7 @@ WITH ${holderOf('$8')}, spent AS (
 )
 INSERT INTO refresh_tokens (id, tenant_id, family_id, agent_id, key_id, hash, client_id, scopes, audience, jkt, family_expires_at,
   access_token_ids)
-SELECT $2, tenant_id, family_id, agent_id, key_id, $4, client_id, scopes, $5, $6, family_expires_at, ARRAY[$7::uuid] FROM spent`;
+SELECT $2, tenant_id, family_id, agent_id, key_id, $4, client_id, scopes, $5, $6, family_expires_at, ARRAY[$7::uuid] FROM spent`);
 
 const ASKED = columnsOf<Rotation>(
   { uuid: ['tokenId'], bytea: ['request'], text: ['version'] },
@@ -100,7 +107,7 @@ const HEARD = `$${ASKED.count + 1}`;
 
 // Rotates the tokens whose events no subscription gets. Rows that are locked are skipped, so that no request waits for
 // locks that concern another one.
-const ROTATE_TOGETHER = `
+const spendTogether = many<Pick<RefreshTokenRow, 'successorId'>, unknown[]>(`
 WITH asked AS (
   SELECT * FROM ${ASKED.from('row')}
 ), holder AS MATERIALIZED (${heldOf('asked JOIN refresh_tokens t ON t.id = asked.token_id', 'asked.version')}
@@ -125,14 +132,17 @@ WITH asked AS (
     repeated: false,
   })}
 )
-SELECT successor_id AS id FROM spent`;
+SELECT successor_id FROM spent`);
 
-const REPEAT = `
+/** Records the new access token of a successor that is issued again. @returns false when it no longer can be */
+export const repeat = changed<
+  [tokenId: string, successorId: string, accessTokenId: string, version: string]
+>(`
 WITH ${holderOf('$4')}
 UPDATE refresh_tokens s SET access_token_ids = s.access_token_ids || $3::uuid
 FROM holder
 WHERE s.id = $2 AND s.used_at IS NULL AND s.revoked_at IS NULL AND holder.ends_at > clock_timestamp()
-  AND cardinality(s.access_token_ids) <= ${MOST_REPEATS}`;
+  AND cardinality(s.access_token_ids) <= ${MOST_REPEATS}`);
 
 /**
  * Reads tokens, and all rows that decide their use. One round trip.
@@ -142,39 +152,28 @@ export async function find(
   queryable: Queryable,
   names: readonly RefreshTokenName[],
 ): Promise<(StoredRefreshToken | undefined)[]> {
-  const { rows } = await queryable.query(FIND, [
-    names.map(({ tenantId }) => tenantId),
-    names.map(({ hash }) => hash),
-    AUTHENTICATION_FILTERS,
-  ]);
+  const rows = await readTokens(queryable, ...NAMES.of(names), AUTHENTICATION_FILTERS);
   const found = new Map(
     rows.map((row) => {
       const { n, use, ...token } = nestRow<Row>(row);
-      return [n, { ...token, use: use.at === null ? null : use }];
+      return [n, { ...token, use: isUsed(use) ? use : null }];
     }),
   );
   return names.map((_, index) => found.get(index + 1));
 }
 
+const isUsed = (use: Row['use']): use is Use => use.at !== null;
+
 /**
  * Spends a token and inserts its successor, both or none.
  * @returns true for exactly one of several concurrent calls; false also when key or agent has changed
  */
-export async function rotate(
+export function rotate(
   unit: Queryable,
   { tokenId, version, request, successor }: Rotation,
 ): Promise<boolean> {
-  const { rowCount } = await unit.query(ROTATE, [
-    tokenId,
-    successor.id,
-    request,
-    successor.hash,
-    successor.audience,
-    successor.jkt ?? null,
-    successor.accessTokenId,
-    version,
-  ]);
-  return rowCount === 1;
+  const { id, hash, audience, jkt, accessTokenId } = successor;
+  return spend(unit, tokenId, id, request, hash, audience, jkt, accessTokenId, version);
 }
 
 /**
@@ -187,26 +186,24 @@ export async function rotateTogether(
   queryable: Queryable,
   rotations: readonly (Rotation & { readonly audit: readonly AuditRecord[] })[],
 ): Promise<boolean[]> {
-  const { rows } = await queryable.query<{ id: string }>(ROTATE_TOGETHER, [
+  const rows = await spendTogether(
+    queryable,
     ...ASKED.of(rotations),
     AUTHENTICATION_FILTERS,
     ...ENTRY_COLUMNS.of(rotations.flatMap(({ audit }) => audit)),
     rotations.flatMap(({ audit, successor }) => audit.map(() => successor.id)),
-  ]);
-  const made = new Set(rows.map(({ id }) => id));
+  );
+  const made = new Set(rows.map(({ successorId }) => successorId));
   return rotations.map(({ successor }) => made.has(successor.id));
 }
 
-/** Records the new access token of a successor that is issued again. @returns false when it no longer can be */
-export async function repeat(
-  unit: Queryable,
-  { id, version }: Pick<StoredRefreshToken, 'id' | 'version'>,
-  successorId: string,
-  accessTokenId: string,
-): Promise<boolean> {
-  const { rowCount } = await unit.query(REPEAT, [id, successorId, accessTokenId, version]);
-  return rowCount === 1;
-}
+const lockAgentOf = changed<[familyId: string]>(
+  'SELECT 1 FROM agents WHERE id = (SELECT agent_id FROM refresh_tokens WHERE id = $1) FOR UPDATE',
+);
+
+const revokeFamily = many<EndedRefreshToken, [familyId: string, reason: string]>(
+  revoke('family_id = $1', '$2'),
+);
 
 /**
  * Ends a family in two statements. The first waits for running uses and for token exchanges with the agent, the second
@@ -218,18 +215,6 @@ export async function endFamily(
   familyId: string,
   reason: string,
 ): Promise<EndedRefreshToken[]> {
-  await unit.query(
-    'SELECT 1 FROM agents WHERE id = (SELECT agent_id FROM refresh_tokens WHERE id = $1) FOR UPDATE',
-    [familyId],
-  );
-  const { rows } = await unit.query<EndedRefreshToken>(
-    `WITH live AS (
-           SELECT id FROM refresh_tokens WHERE family_id = $1 AND revoked_at IS NULL ORDER BY id FOR UPDATE
-         )
-         UPDATE refresh_tokens SET revoked_at = now(), revoked_reason = $2
-         FROM live WHERE refresh_tokens.id = live.id
-         RETURNING tenant_id AS "tenantId", agent_id AS "agentId", access_token_ids AS "accessTokenIds"`,
-    [familyId, reason],
-  );
-  return rows;
+  await lockAgentOf(unit, familyId);
+  return revokeFamily(unit, familyId, reason);
 }

@@ -1,61 +1,38 @@
 // SQL of refresh tokens. Statements receive a token's hash, never its text.
-import type { AgentPart } from '../../identity/agents/agent.ts';
 import { deleteOldest } from '../../platform/database/deletion.ts';
-import type { Queryable } from '../../platform/database/transaction.ts';
+import { many, one } from '../../platform/database/statements.ts';
+import type { RefreshTokenRow } from './token.model.ts';
 
 /** A refresh token that was live before this call ended it. */
-export type EndedRefreshToken = {
-  readonly tenantId: string;
-  readonly agentId: string;
-  readonly accessTokenIds: readonly string[];
-};
+export type EndedRefreshToken = Pick<RefreshTokenRow, 'tenantId' | 'agentId' | 'accessTokenIds'>;
 
-const revoke = async (
-  unit: Queryable,
-  owner: { tenantId: string; agentId: string; keyId: string | null },
-  reason: string,
-): Promise<EndedRefreshToken[]> => {
-  const { rows } = await unit.query<EndedRefreshToken>(
-    `WITH live AS (
-       SELECT id FROM refresh_tokens
-       WHERE tenant_id = $1 AND agent_id = $2 AND ($3::uuid IS NULL OR key_id = $3) AND revoked_at IS NULL
-       ORDER BY id FOR UPDATE
-     )
-     UPDATE refresh_tokens SET revoked_at = now(), revoked_reason = $4
-     FROM live WHERE refresh_tokens.id = live.id
-     RETURNING tenant_id AS "tenantId", agent_id AS "agentId", access_token_ids AS "accessTokenIds"`,
-    [owner.tenantId, owner.agentId, owner.keyId, reason],
-  );
-  return rows;
-};
+/** SQL that revokes the tokens of a condition for a reason, a parameter. They are locked in the order of their ids. */
+export const revoke = (condition: string, reason: string) => `
+WITH live AS (
+  SELECT id FROM refresh_tokens WHERE ${condition} AND revoked_at IS NULL ORDER BY id FOR UPDATE
+)
+UPDATE refresh_tokens SET revoked_at = now(), revoked_reason = ${reason}
+FROM live WHERE refresh_tokens.id = live.id
+RETURNING tenant_id, agent_id, access_token_ids`;
 
 /**
  * Finds the key with which the agent authenticated to get an access token. The refresh token was created within seconds
  * of the access token, and both ids contain their times. Therefore only the agent's rows of that time are read.
  */
-export async function findKeyOf(
-  queryable: Queryable,
-  token: AgentPart & { readonly madeAt: number },
-): Promise<string | undefined> {
-  const { rows } = await queryable.query<{ keyId: string }>(
-    `SELECT key_id AS "keyId" FROM refresh_tokens
-         WHERE tenant_id = $1 AND agent_id = $2 AND access_token_ids @> ARRAY[$3::uuid]
-           AND id >= uuid_of_time(to_timestamp($4) - interval '1 minute')
-           AND id < uuid_of_time(to_timestamp($4) + interval '1 minute')`,
-    [token.tenantId, token.agentId, token.id, token.madeAt / 1000],
-  );
-  return rows[0]?.keyId;
-}
+export const findKeyOf = one<
+  Pick<RefreshTokenRow, 'keyId'>,
+  [tenantId: string, agentId: string, accessTokenId: string, madeAtSeconds: number]
+>(`
+SELECT key_id FROM refresh_tokens
+WHERE tenant_id = $1 AND agent_id = $2 AND access_token_ids @> ARRAY[$3::uuid]
+  AND id >= uuid_of_time(to_timestamp($4) - interval '1 minute')
+  AND id < uuid_of_time(to_timestamp($4) + interval '1 minute')`);
 
-/** Revokes the refresh tokens of an agent. @returns the tokens that were live */
-export function revokeOfAgent(unit: Queryable, agent: { tenantId: string; id: string }, reason: string) {
-  return revoke(unit, { tenantId: agent.tenantId, agentId: agent.id, keyId: null }, reason);
-}
-
-/** Revokes the refresh tokens that one key of an agent got. @returns the tokens that were live */
-export function revokeOfKey(unit: Queryable, key: AgentPart, reason: string) {
-  return revoke(unit, { tenantId: key.tenantId, agentId: key.agentId, keyId: key.id }, reason);
-}
+/** Revokes the refresh tokens of an agent, or those that one of its keys got. @returns the tokens that were live */
+export const revokeOfAgent = many<
+  EndedRefreshToken,
+  [tenantId: string, agentId: string, keyId: string | null, reason: string]
+>(revoke('tenant_id = $1 AND agent_id = $2 AND ($3::uuid IS NULL OR key_id = $3)', '$4'));
 
 /**
  * Deletes families that expired 30 days ago. Revoked families are kept as long, because a second use of a token can be

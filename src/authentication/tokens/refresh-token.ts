@@ -8,6 +8,7 @@ import { ServiceError } from '../../platform/errors/service-error.ts';
 import { canonicalizeScopes } from '../../platform/scope-hash.ts';
 import { grantScopes, intersectScopes } from '../../platform/scopes.ts';
 import { checkProofGiven } from '../dpop/required-proof.ts';
+import type { RefreshTokenRow } from './token.model.ts';
 
 export const REFRESH_TOKEN = 'refresh_token';
 
@@ -18,17 +19,19 @@ export const GRACE = 10;
 export const MOST_REPEATS = 3;
 
 /** A stored refresh token and all rows that decide its use. `now` is the database's time of the read. */
-export type StoredRefreshToken = {
-  readonly id: string;
-  readonly tenantId: string;
-  readonly familyId: string;
-  readonly keyId: string;
-  readonly clientId: string;
-  readonly scopes: readonly string[];
-  readonly audience: string;
-  readonly jkt: string | null;
-  readonly createdAt: Date;
-  readonly familyExpiresAt: Date;
+export type StoredRefreshToken = Pick<
+  RefreshTokenRow,
+  | 'id'
+  | 'tenantId'
+  | 'familyId'
+  | 'keyId'
+  | 'clientId'
+  | 'scopes'
+  | 'audience'
+  | 'jkt'
+  | 'createdAt'
+  | 'familyExpiresAt'
+> & {
   readonly isRevoked: boolean;
   /** Another text after each change of its key or agent. */
   readonly version: string;

@@ -185,7 +185,7 @@ export class RefreshService extends Service<RefreshNeeds> {
     if (text === undefined) throw refreshRefused();
     return this.needs.database.transaction({ tenant: context.tenant }, async (unit) => {
       const { tokenId } = given.prepared.issued;
-      if (!(await store.repeat(unit, token, successor.id, tokenId))) return undefined;
+      if (!(await store.repeat(unit, token.id, successor.id, tokenId, token.version))) return undefined;
       await this.needs.records.write(unit, context, describe(token, given.prepared, { repeated: true }));
       return text;
     });

@@ -10,6 +10,7 @@ import {
   type SeenTransactions,
   type SnapshotPosition,
 } from '../../platform/database/snapshot-position.ts';
+import { many } from '../../platform/database/statements.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { type EndedToken, endersOf, type RevocableClaims, type Revocation, tokensOf } from './revocation.ts';
 
@@ -51,8 +52,8 @@ type EndedTokens = {
   readonly tokens: readonly Required<EndedToken>[];
 };
 
-const COLUMNS = `id::float8 AS id, tenant_id AS "tenantId", token_id AS "tokenId", principal,
-  extract(epoch FROM not_before)::float8 * 1000 AS "notBefore", extract(epoch FROM expires_at)::float8 * 1000 AS "expiresAt"`;
+const COLUMNS = `id::float8 AS id, tenant_id, token_id, principal,
+  extract(epoch FROM not_before)::float8 * 1000 AS not_before, extract(epoch FROM expires_at)::float8 * 1000 AS expires_at`;
 
 const TOKENS = columnsOf<Required<EndedToken>>({ uuid: ['id'], float8: ['expiresAt'] });
 
@@ -66,7 +67,7 @@ superseded AS (
 
 // The ids of tokens begin with their times: a token that a fast clock made later than now keeps its row. So do the
 // tokens of this statement, because a token exchange that is under way may not have read that they end.
-const INSERT_TOKENS = `
+const insertRows = many<Revocation, unknown[]>(`
 WITH added AS (
   INSERT INTO revocations (tenant_id, holder, token_id, expires_at)
   SELECT $3, $4, id, to_timestamp(expires_at / 1000) + ${CLOCK_SLACK} FROM ${TOKENS.from('token')}
@@ -84,30 +85,50 @@ WITH added AS (
     FOR UPDATE SKIP LOCKED
   ) AS old WHERE revocations.id = old.id
 )
-SELECT ${COLUMNS} FROM added UNION ALL SELECT ${COLUMNS} FROM ended`;
+SELECT ${COLUMNS} FROM added UNION ALL SELECT ${COLUMNS} FROM ended`);
 
-const INSERT_PRINCIPAL = `
+/** Ends all tokens of a principal. @param until `now`: tokens issued until now; `ever`: later tokens too */
+export const insertPrincipal = many<
+  Revocation,
+  [tenantId: string, principal: string, until: 'now' | 'ever']
+>(`
 WITH ended AS (
   INSERT INTO revocations (tenant_id, principal, not_before, expires_at)
   VALUES ($1, $2, CASE $3 WHEN 'now' THEN clock_timestamp() ELSE 'infinity' END, now() + ${KEPT}) RETURNING *
 ), ${supersede('$2')}
-SELECT ${COLUMNS} FROM ended`;
+SELECT ${COLUMNS} FROM ended`);
 
-const READ_PAGE = `
+/** `id` is null in the only row of an empty page. */
+type PageRow = Omit<Revocation, 'id'> & {
+  readonly id: number | null;
+  readonly xid: string;
+  readonly place: string;
+  readonly next: string;
+  readonly unfinished: readonly string[];
+  readonly isForeign: boolean;
+  readonly time: number;
+  readonly madeAt: number | null;
+};
+
+// Ids are texts here, because the greatest one is no number of JavaScript.
+const readRows = many<
+  PageRow,
+  [xid: string, id: string, openXids: readonly string[], openIds: readonly string[], limit: number]
+>(`
 WITH page AS (
-  SELECT * FROM revocation_page($1::xid8, $2::bigint, $3::xid8[], $4::bigint[], $5)
+  SELECT * FROM revocation_page($1::xid8, $2::text::bigint, $3::xid8[], $4::text[]::bigint[], $5)
 )
 SELECT pg_snapshot_xmax(seen)::text AS next, ARRAY(SELECT xid FROM pg_snapshot_xip(seen) AS xid ORDER BY xid)::text[] AS unfinished,
-  coalesce((SELECT xid FROM revocations ORDER BY xid DESC, id DESC LIMIT 1) >= pg_snapshot_xmax(seen), false) AS "isForeign",
+  coalesce((SELECT xid FROM revocations ORDER BY xid DESC, id DESC LIMIT 1) >= pg_snapshot_xmax(seen), false) AS is_foreign,
   ${TIME} AS time,
-  (SELECT extract(epoch FROM made_at)::float8 * 1000 FROM revocations WHERE id = (SELECT id FROM page ORDER BY xid, id LIMIT 1)) AS "madeAt",
+  (SELECT extract(epoch FROM made_at)::float8 * 1000 FROM revocations WHERE id = (SELECT id FROM page ORDER BY xid, id LIMIT 1)) AS made_at,
   xid::text, page.id::text AS place, ${COLUMNS}
-FROM pg_current_snapshot() AS seen LEFT JOIN page ON true ORDER BY page.xid, page.id`;
+FROM pg_current_snapshot() AS seen LEFT JOIN page ON true ORDER BY page.xid, page.id`);
 
-const READ_OF = `
+const readEnding = many<Revocation, [tokens: readonly string[], principals: readonly string[]]>(`
 SELECT ${COLUMNS} FROM revocations WHERE token_id = ANY ($1::uuid[])
 UNION ALL
-SELECT ${COLUMNS} FROM revocations WHERE principal = ANY ($2::uuid[])`;
+SELECT ${COLUMNS} FROM revocations WHERE principal = ANY ($2::uuid[])`);
 
 /**
  * Ends tokens of one holder. When with them more than `most` rows of its living tokens would be kept, one row that ends
@@ -121,18 +142,7 @@ export async function insertTokens(
 ): Promise<Revocation[]> {
   // Of so many tokens the oldest have no row: the one for all ends them.
   const kept = tokens.toSorted((a, b) => (a.id < b.id ? 1 : -1)).slice(0, most);
-  const values = [...TOKENS.of(kept), tenantId, holder, most, tokens.length];
-  return (await unit.query<Revocation>(INSERT_TOKENS, values)).rows;
-}
-
-/** Ends all tokens of a principal. @param until `now`: tokens issued until now; `ever`: later tokens too */
-export async function insertPrincipal(
-  unit: Queryable,
-  tenantId: string,
-  principal: string,
-  until: 'now' | 'ever',
-): Promise<Revocation[]> {
-  return (await unit.query<Revocation>(INSERT_PRINCIPAL, [tenantId, principal, until])).rows;
+  return insertRows(unit, ...TOKENS.of(kept), tenantId, holder, most, tokens.length);
 }
 
 /**
@@ -144,13 +154,14 @@ export async function readPage(
   { xid, id, open }: SnapshotPosition,
   limit = PAGE,
 ): Promise<RevocationPage> {
-  const { rows } = await queryable.query<PageRow>(READ_PAGE, [
+  const rows = await readRows(
+    queryable,
     xid.toString(),
     id,
     open.map((row) => row.xid.toString()),
     open.map((row) => row.id),
     limit,
-  ]);
+  );
   const [first] = rows;
   if (first === undefined) throw new Error('the snapshot gave no row');
   const read = rows.filter((row) => row.id !== null);
@@ -167,29 +178,9 @@ export async function readPage(
   };
 }
 
-/** `id` is null in the only row of an empty page. */
-type PageRow = Omit<Revocation, 'id'> & {
-  readonly id: number | null;
-  readonly xid: string;
-  readonly place: string;
-  readonly next: string;
-  readonly unfinished: readonly string[];
-  readonly isForeign: boolean;
-  readonly time: number;
-  readonly madeAt: number | null;
-};
-
 /** Reads the revocations that end any of these tokens. */
-export async function readOf(
-  queryable: Queryable,
-  claims: readonly RevocableClaims[],
-): Promise<Revocation[]> {
-  const { rows } = await queryable.query<Revocation>(READ_OF, [
-    claims.flatMap(tokensOf).filter(isUuid),
-    claims.flatMap(endersOf).filter(isUuid),
-  ]);
-  return rows;
-}
+export const readOf = (queryable: Queryable, claims: readonly RevocableClaims[]): Promise<Revocation[]> =>
+  readEnding(queryable, claims.flatMap(tokensOf).filter(isUuid), claims.flatMap(endersOf).filter(isUuid));
 
 /** Deletes revocations whose tokens have all expired. @returns the number deleted, at most `limit` */
 export const purge = deleteOldest('revocations', {

@@ -3,6 +3,7 @@ import { type BloomFilter, createBloomFilter } from '../../../packages/resource-
 import { AGENT_CLIENT_ID } from '../../identity/agents/agent.ts';
 import { actorsOf } from '../../platform/act.ts';
 import type { AccessTokenClaims } from './access-token.ts';
+import type { RevocationRow } from './token.model.ts';
 
 /** Milliseconds: the longest life of an access token under any setting. */
 export const LONGEST_LIFE = 86_400_000;
@@ -18,11 +19,7 @@ const MOST_KEPT = { all: 300_000, tenant: 30_000 } as const;
  * issued up to `notBefore`: milliseconds since 1970, or Infinity while the principal is suspended or deleted. Of
  * several revocations of a principal, the one with the greatest `id` applies.
  */
-export type Revocation = {
-  readonly id: number;
-  readonly tenantId: string;
-  readonly tokenId: string | null;
-  readonly principal: string | null;
+export type Revocation = Pick<RevocationRow, 'id' | 'tenantId' | 'tokenId' | 'principal'> & {
   readonly notBefore: number;
   /** Milliseconds since 1970: all tokens that it ends have expired by then. */
   readonly expiresAt: number;

@@ -1,4 +1,5 @@
-// The tables of tokens.
+// The tables of tokens: used client assertions, refresh tokens in families, and revocations, which end access tokens.
+// A refresh token and an assertion are stored as SHA-256.
 import {
   bigint,
   bytes,
@@ -7,6 +8,7 @@ import {
   given,
   nullable,
   primaryKey,
+  type RowOf,
   smallint,
   text,
   texts,
@@ -46,6 +48,8 @@ export const REFRESH_TOKEN = defineTable('refresh_tokens', {
   revokedReason: nullable(text()),
 });
 
+export type RefreshTokenRow = RowOf<typeof REFRESH_TOKEN>;
+
 export const REVOCATION = defineTable('revocations', {
   id: primaryKey(given(bigint())),
   tenantId: uuid(),
@@ -57,3 +61,5 @@ export const REVOCATION = defineTable('revocations', {
   holder: nullable(uuid()),
   madeAt: given(exactTime()),
 });
+
+export type RevocationRow = RowOf<typeof REVOCATION>;

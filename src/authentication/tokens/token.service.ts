@@ -119,7 +119,7 @@ export class TokenService extends Service<TokenNeeds> {
     reason: string,
   ): Promise<number> => {
     await this.needs.revocations.endPrincipal(unit, agent.tenantId, agent.id);
-    return (await refreshTokens.revokeOfAgent(unit, agent, reason)).length;
+    return (await refreshTokens.revokeOfAgent(unit, agent.tenantId, agent.id, null, reason)).length;
   };
 
   /** Accepts tokens that are issued to a reactivated agent from now on. Earlier tokens stay revoked. */
@@ -133,7 +133,7 @@ export class TokenService extends Service<TokenNeeds> {
    * live
    */
   revokeTokensOfKey = async (unit: Transaction, key: AgentPart, reason: string): Promise<number> => {
-    const ended = await refreshTokens.revokeOfKey(unit, key, reason);
+    const ended = await refreshTokens.revokeOfAgent(unit, key.tenantId, key.agentId, key.id, reason);
     await this.endAccessTokensOf(unit, ended);
     return ended.length;
   };
@@ -180,9 +180,13 @@ export class TokenService extends Service<TokenNeeds> {
   };
 
   /** Finds the id of the key with which the agent got this access token; undefined without a key. One round trip. */
-  findKeyOfToken = async (queryable: Queryable, token: AgentPart): Promise<string | undefined> => {
-    const time = madeAt(token.id);
-    return time === undefined ? undefined : refreshTokens.findKeyOf(queryable, { ...token, madeAt: time });
+  findKeyOfToken = async (
+    queryable: Queryable,
+    { id, tenantId, agentId }: AgentPart,
+  ): Promise<string | undefined> => {
+    const time = madeAt(id);
+    if (time === undefined) return undefined;
+    return (await refreshTokens.findKeyOf(queryable, tenantId, agentId, id, time / 1000))?.keyId;
   };
 
   /** Reads the claims of an access token after verifying its signature by the tenant's issuer. */

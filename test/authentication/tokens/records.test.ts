@@ -117,18 +117,18 @@ describe('the record of a token request', () => {
     let count = 0;
     const counting: Database = {
       ...test.database,
-      query: (text, values) => {
+      query: (text, values, members) => {
         count += 1;
-        return test.database.query(text, values);
+        return test.database.query(text, values, members);
       },
       transaction: (context, work) =>
         test.database.transaction(context, (unit) => {
           count += 2; // BEGIN and COMMIT
           return work({
             ...unit,
-            query: (text, values) => {
+            query: (text, values, members) => {
               count += 1;
-              return unit.query(text, values);
+              return unit.query(text, values, members);
             },
           });
         }),
@@ -161,8 +161,8 @@ describe('the record of a token request', () => {
     let isLost = false;
     const losing = createAccounts({
       ...test.database,
-      query: async <Row extends object>(text: string, values?: readonly unknown[]) => {
-        const result = await test.database.query<Row>(text, values);
+      query: async <Row extends object>(text: string, values?: readonly unknown[], members?: 'camelCase') => {
+        const result = await test.database.query<Row>(text, values, members);
         if (!isLost && text.includes('INSERT INTO audit_log')) {
           isLost = true;
           throw new Error('Connection terminated unexpectedly');
@@ -180,10 +180,10 @@ describe('the record of a token request', () => {
   it('withholds the token when it cannot be written', async () => {
     const broken = createAccounts({
       ...test.database,
-      query: <Row extends object>(text: string, values?: readonly unknown[]) =>
+      query: <Row extends object>(text: string, values?: readonly unknown[], members?: 'camelCase') =>
         text.includes('INSERT INTO audit_log')
           ? Promise.reject(new Error('no disk'))
-          : test.database.query<Row>(text, values),
+          : test.database.query<Row>(text, values, members),
     });
     const { tenant, authorization } = await provisionTenant(broken, 'broken');
     const request = broken.tokenEndpoint.requestToken(requestTo(tenant), { authorization, parameters });
@@ -301,9 +301,9 @@ describe('failures of a client', () => {
     const counting = createAccounts(
       {
         ...test.database,
-        query: (text, values) => {
+        query: (text, values, members) => {
           count += 1;
-          return test.database.query(text, values);
+          return test.database.query(text, values, members);
         },
       },
       { clientFailures: 100 },

@@ -9,9 +9,13 @@ const statements: string[] = [];
 /** The answer to the next commit of audit entries is lost. */
 let loses = false;
 
-const query = async <Row extends object>(text: string, values?: readonly unknown[]) => {
+const query = async <Row extends object>(
+  text: string,
+  values?: readonly unknown[],
+  members?: 'camelCase',
+) => {
   statements.push(text);
-  const result = await test.database.query<Row>(text, values);
+  const result = await test.database.query<Row>(text, values, members);
   if (!loses || !text.includes('INSERT INTO audit_log')) return result;
   loses = false;
   throw new Error('Connection terminated unexpectedly');

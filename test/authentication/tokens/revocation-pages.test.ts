@@ -206,14 +206,18 @@ describe('with three hundred thousand revocations', () => {
   /** Reads a page of the usual size, and says how many 8 KiB pages of the database that took. */
   async function measure(position: SnapshotPosition) {
     let blocks = 0;
-    const query = async <Row extends object>(text: string, values?: readonly unknown[]) => {
+    const query = async <Row extends object>(
+      text: string,
+      values?: readonly unknown[],
+      members?: 'camelCase',
+    ) => {
       const { rows } = await test.database.query<{ 'QUERY PLAN': [{ Plan: Record<string, number> }] }>(
         `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${text}`,
         values,
       );
       const plan = rows[0]?.['QUERY PLAN'][0].Plan;
       blocks = Number(plan?.['Shared Hit Blocks']) + Number(plan?.['Shared Read Blocks']);
-      return test.database.query<Row>(text, values);
+      return test.database.query<Row>(text, values, members);
     };
     const page = await store.readPage({ query }, position);
     return { blocks, page };
