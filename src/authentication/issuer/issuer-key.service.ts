@@ -292,11 +292,7 @@ export class IssuerKeyService extends Service<IssuerKeyNeeds> {
     const { id, kid, algorithm } = key;
     const { tenant } = context;
     const succession = planRevocation(schedule, kid);
-    await this.#store.revoke(unit, tenant.id, {
-      kid,
-      revokedAt: now,
-      removeAt: after(now, PUBLISHED_AFTER_SECONDS),
-    });
+    await this.#store.revoke(unit, tenant.id, kid, now, after(now, PUBLISHED_AFTER_SECONDS));
     await this.needs.revocations.endPrincipal(unit, tenant.id, id);
     const successor = succession && (await this.#succeed(unit, context, schedule, succession, 'revocation'));
     const signing = successor ?? signingKeyOf({ now, keys })?.kid ?? null;

@@ -1,16 +1,12 @@
 // SQL of the schedule of issuer keys. Each change is decided while the tenant's row is locked, by the database's time
 // of that read.
-import { selectList } from '../../platform/database/table.ts';
+import { changed, counted, many } from '../../platform/database/statements.ts';
+import { batchOf } from '../../platform/database/table.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { countBy, listBy } from '../../platform/temporal/expected-workflows.ts';
 import { EVENT_KEY, ISSUER_KEY } from './issuer-key.model.ts';
 import type { IssuerAlgorithm, IssuerJwk } from './issuer-key.ts';
 import type { KeyTimes, Schedule, ScheduledKey } from './key-schedule.ts';
-
-type Row = Pick<Schedule, 'now'> & { readonly tenantAlgorithm: IssuerAlgorithm } & (
-    | ScheduledKey
-    | { readonly id: null }
-  );
 
 /** `privateSealed` is PKCS #8 DER sealed with a master key. */
 export type NewIssuerKey = Pick<ScheduledKey, 'id' | 'kid' | 'algorithm' | 'publishedAt' | 'activateAt'> & {
@@ -21,6 +17,11 @@ export type NewIssuerKey = Pick<ScheduledKey, 'id' | 'kid' | 'algorithm' | 'publ
 /** The key for deliveries that belongs to an issuer key, sealed likewise. */
 export type DeliveryKey = { readonly deliveryJwk: IssuerJwk; readonly deliverySealed: Uint8Array };
 
+type Row = Pick<Schedule, 'now'> & { readonly tenantAlgorithm: IssuerAlgorithm } & (
+    | ScheduledKey
+    | { readonly id: null }
+  );
+
 /** @param table of the keys @param algorithm of the tenant's next key: a literal, or a column of `tenants` as t */
 function createKeyScheduleStore(
   table: typeof ISSUER_KEY | typeof EVENT_KEY,
@@ -29,12 +30,17 @@ function createKeyScheduleStore(
 ) {
   // Truncated to milliseconds, because times in JavaScript have milliseconds. A time that is stored as `now` then
   // counts as reached.
-  const READ = `
-SELECT date_trunc('milliseconds', clock_timestamp()) AS now, ${algorithm} AS "tenantAlgorithm", k.created_at AS "publishedAt",
-       ${selectList(table, ['id', 'kid', 'algorithm', 'activateAt', 'retireAt', 'removeAt', 'revokedAt'], { of: 'k' })},
-       k.private_sealed IS NOT NULL AS sealed
+  const read = many<Row, [tenantId: string]>(`
+SELECT date_trunc('milliseconds', clock_timestamp()) AS now, ${algorithm} AS tenant_algorithm, k.created_at AS published_at,
+       k.id, k.kid, k.algorithm, k.activate_at, k.retire_at, k.remove_at, k.revoked_at, k.private_sealed IS NOT NULL AS sealed
 FROM tenants t LEFT JOIN ${table.name} k ON k.tenant_id = t.id
-WHERE t.id = $1 ORDER BY k.activate_at, k.kid DESC`;
+WHERE t.id = $1 ORDER BY k.activate_at, k.kid DESC`);
+
+  const TIMES = batchOf(table, ['kid', 'retireAt', 'removeAt']);
+  const setTimes = counted<[tenantId: string, ...times: unknown[][]]>(
+    `UPDATE ${table.name} k SET retire_at = times.retire_at, remove_at = times.remove_at
+     FROM ${TIMES.from('times', 2)} WHERE k.tenant_id = $1 AND k.kid = times.kid`,
+  );
 
   return {
     /** Whether each key has one for deliveries beside it. */
@@ -44,7 +50,7 @@ WHERE t.id = $1 ORDER BY k.activate_at, k.kid DESC`;
      * Reads the tenant's keys, including keys that are overdue for removal; undefined when the tenant does not exist.
      */
     read: async (queryable: Queryable, tenantId: string): Promise<Schedule | undefined> => {
-      const { rows } = await queryable.query<Row>(READ, [tenantId]);
+      const rows = await read(queryable, tenantId);
       const [first] = rows;
       if (first === undefined) return undefined;
       const keys = rows.flatMap(({ now: _now, tenantAlgorithm: _of, ...key }) =>
@@ -58,53 +64,26 @@ WHERE t.id = $1 ORDER BY k.activate_at, k.kid DESC`;
       await transaction.model(table).insert({ ...row, tenantId, createdAt });
     },
 
-    activate: async (
-      transaction: Transaction,
-      tenantId: string,
-      kid: string,
-      activateAt: Date,
-    ): Promise<void> => {
-      await transaction.model(table).update({ tenantId, kid }, { activateAt });
-    },
+    activate: changed<[tenantId: string, kid: string, activateAt: Date]>(
+      `UPDATE ${table.name} SET activate_at = $3 WHERE tenant_id = $1 AND kid = $2`,
+    ),
 
-    setTimes: async (unit: Queryable, tenantId: string, times: readonly KeyTimes[]): Promise<void> => {
-      await unit.query(
-        `UPDATE ${table.name} k SET retire_at = times.retire_at, remove_at = times.remove_at
-         FROM unnest($2::text[], $3::timestamptz[], $4::timestamptz[]) AS times (kid, retire_at, remove_at)
-         WHERE k.tenant_id = $1 AND k.kid = times.kid`,
-        [
-          tenantId,
-          times.map(({ kid }) => kid),
-          times.map(({ retireAt }) => retireAt),
-          times.map(({ removeAt }) => removeAt),
-        ],
-      );
-    },
+    setTimes: (unit: Queryable, tenantId: string, times: readonly KeyTimes[]): Promise<number> =>
+      setTimes(unit, tenantId, ...TIMES.of(times)),
 
     /** Revokes a key and destroys its private half, and that of its key for deliveries. */
-    revoke: async (
-      unit: Queryable,
-      tenantId: string,
-      { kid, revokedAt, removeAt }: { kid: string; revokedAt: Date; removeAt: Date },
-    ): Promise<void> => {
-      await unit.query(
-        `UPDATE ${table.name} SET revoked_at = $3, remove_at = $4, retire_at = least(retire_at, $3), private_sealed = NULL${signsDeliveries ? ', delivery_sealed = NULL' : ''}
-         WHERE tenant_id = $1 AND kid = $2`,
-        [tenantId, kid, revokedAt, removeAt],
-      );
-    },
+    revoke: changed<[tenantId: string, kid: string, revokedAt: Date, removeAt: Date]>(
+      `UPDATE ${table.name} SET revoked_at = $3, remove_at = $4, retire_at = least(retire_at, $3), private_sealed = NULL${signsDeliveries ? ', delivery_sealed = NULL' : ''}
+       WHERE tenant_id = $1 AND kid = $2`,
+    ),
 
-    destroyPrivate: async (
-      transaction: Transaction,
-      tenantId: string,
-      kids: readonly string[],
-    ): Promise<void> => {
-      await transaction.model(table).update({ tenantId, kid: [...kids] }, { privateSealed: null });
-    },
+    destroyPrivate: counted<[tenantId: string, kids: readonly string[]]>(
+      `UPDATE ${table.name} SET private_sealed = NULL WHERE tenant_id = $1 AND kid = ANY ($2)`,
+    ),
 
-    remove: async (transaction: Transaction, tenantId: string, kids: readonly string[]): Promise<void> => {
-      await transaction.model(table).remove({ tenantId, kid: [...kids] });
-    },
+    remove: counted<[tenantId: string, kids: readonly string[]]>(
+      `DELETE FROM ${table.name} WHERE tenant_id = $1 AND kid = ANY ($2)`,
+    ),
   };
 }
 
@@ -130,9 +109,7 @@ SELECT count(*)::int AS count FROM (
 ) AS overdue`;
 
 /** Locks the tenant's keys and its algorithm against other changes until the transaction ends. */
-export async function lock(unit: Queryable, tenantId: string): Promise<void> {
-  await unit.query('SELECT 1 FROM tenants WHERE id = $1 FOR NO KEY UPDATE', [tenantId]);
-}
+export const lock = changed<[tenantId: string]>('SELECT 1 FROM tenants WHERE id = $1 FOR NO KEY UPDATE');
 
 export async function setDeliveryKey(
   transaction: Transaction,
@@ -148,5 +125,5 @@ export const countOverdue = countBy(OVERDUE);
 
 /** Lists all tenants by ascending id, because the keys of every tenant have a workflow. One round trip on an index. */
 export const listExpectedWorkflows = listBy(
-  'SELECT id AS "tenantId", id AS "entityId" FROM tenants WHERE id > $1 ORDER BY id LIMIT $2',
+  'SELECT id AS tenant_id, id AS entity_id FROM tenants WHERE id > $1 ORDER BY id LIMIT $2',
 );

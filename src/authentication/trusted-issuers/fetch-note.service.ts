@@ -4,7 +4,7 @@ import { serviceContext } from '../../audit/audit.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import type { RecordService } from '../../webhooks/intake/record.service.ts';
-import * as store from './fetch-note.store.ts';
+import { FETCHES, type IssuerKind } from './fetch-note.store.ts';
 import type { FetchedIssuer } from './trusted-issuer.ts';
 
 type Needs = { database: Pick<Database, 'transaction'>; records: Pick<RecordService, 'write'> };
@@ -13,19 +13,19 @@ type Needs = { database: Pick<Database, 'transaction'>; records: Pick<RecordServ
 export type NoteFetch = (issuer: FetchedIssuer, error: string | null) => Promise<void>;
 
 /** Notes nothing for an issuer that is gone, or whose keys have another address now. */
-export function createFetchNote(kind: store.IssuerKind, { database, records }: Needs): NoteFetch {
+export function createFetchNote(kind: IssuerKind, { database, records }: Needs): NoteFetch {
   return (fetched, error) =>
     database.transaction({}, async (transaction) => {
-      const changed = await store.noteFetch(transaction, kind, fetched, error);
-      if (changed === undefined) return;
-      const { id, tenantId } = fetched;
+      const { id, tenantId, jwksUri } = fetched;
+      const noted = await FETCHES[kind].noteFetch(transaction, id, tenantId, jwksUri, error);
+      if (!noted?.isOther) return;
       await records.write(transaction, serviceContext({ id: tenantId }, newId()), {
         audit: [
           {
             action: `${kind}.keys.fetched`,
             outcome: error === null ? 'success' : 'failure',
             target: { type: kind, id },
-            data: { issuer: changed.issuer, ...(error !== null && { error }) },
+            data: { issuer: noted.issuer, ...(error !== null && { error }) },
           },
         ],
       });

@@ -2,7 +2,7 @@
 
 import { jwtVerify } from 'jose';
 import type { RequestContext, Tenant } from '../../platform/context.ts';
-import type { Models } from '../../platform/database/model.ts';
+import type { Queryable } from '../../platform/database/transaction.ts';
 import { Service } from '../../platform/service.ts';
 import { isIssuer } from '../users/subject.ts';
 import { type IssuerKeyFinder, peekClaims, refuseToken } from './issuer-key-finder.service.ts';
@@ -20,7 +20,7 @@ export type { VerifiedSubject } from './subject-token.ts';
 
 /** Verifies users' tokens from trusted issuers (RFC 8693 §2.1, RFC 8725). */
 export class SubjectTokenService extends Service<{
-  database: Models;
+  database: Queryable;
   trustedKeys: IssuerKeyFinder;
   /** Milliseconds since 1970. */
   now?: (() => number) | undefined;

@@ -1,5 +1,6 @@
 // SQL of trusted issuers. Each statement is bound to one tenant, but for the list of operators.
-import type { Models } from '../../platform/database/model.ts';
+import { one } from '../../platform/database/statements.ts';
+import { columnNames, selectList } from '../../platform/database/table.ts';
 import { createTenantRows } from '../../platform/database/tenant-rows.ts';
 import { TRUSTED_ISSUER } from './trusted-issuer.model.ts';
 import type { TrustedIssuer } from './trusted-issuer.ts';
@@ -10,10 +11,7 @@ export const { insert, find, exists, lock, update, remove, list } = createTenant
 });
 
 /** Finds the trusted issuer of tokens with this `iss`. */
-export function findByIssuer(
-  models: Models,
-  tenantId: string,
-  issuer: string,
-): Promise<TrustedIssuer | undefined> {
-  return models.model(TRUSTED_ISSUER).find({ tenantId, issuer });
-}
+export const findByIssuer = one<TrustedIssuer, [tenantId: string, issuer: string]>(
+  `SELECT ${selectList(TRUSTED_ISSUER, columnNames(TRUSTED_ISSUER))} FROM trusted_issuers
+   WHERE tenant_id = $1 AND issuer = $2`,
+);

@@ -46,10 +46,7 @@ function sourceAfter(change: KeySourceInput, present: KeySource): KeySource {
 }
 
 /** Where the keys of one issuer are, of users' tokens or of workloads' assertions. */
-export type IssuerAddress = {
-  readonly id: string;
-  readonly tenantId: string;
+export type IssuerAddress = Pick<TrustedIssuer, 'id' | 'tenantId' | 'issuer'> & {
   readonly kind: 'trusted issuer' | 'workload issuer';
-  readonly issuer: string;
   readonly uri: string;
 };

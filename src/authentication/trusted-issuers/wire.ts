@@ -2,7 +2,7 @@
 import { createGuardedAgent } from '../../platform/egress/guarded-agent.client.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { createFetchNote } from './fetch-note.service.ts';
-import * as store from './fetch-note.store.ts';
+import { FETCHES } from './fetch-note.store.ts';
 import { IssuerKeyFinder } from './issuer-key-finder.service.ts';
 import { createJwksFetcher } from './jwks.client.ts';
 import { KeySetCache } from './key-set.service.ts';
@@ -37,15 +37,13 @@ export function wireTrustedIssuers(
   };
 }
 
-const KINDS = ['trusted_issuer', 'workload_issuer'] as const;
-
 /** Wires what asks all tenants' issuers for their keys; it opens no connection before. */
 export function wireIssuerInspection({ config, database }: Platform) {
   const agent = openAgent(config);
   const fetch = createJwksFetcher({ agent });
   return {
     listAddresses: async () =>
-      (await Promise.all(KINDS.map((kind) => store.listAddresses(database, kind)))).flat(),
+      (await Promise.all(Object.values(FETCHES).map((of) => of.listAddresses(database)))).flat(),
     fetchKeys: async (uri: string) => (await fetch(uri)).keys,
     close: () => agent.close(),
   };

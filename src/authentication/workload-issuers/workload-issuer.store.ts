@@ -1,6 +1,6 @@
 // SQL of workload issuers and of used assertions. All but purge and list of operators are bound to one tenant.
-import type { Models } from '../../platform/database/model.ts';
-import { loadSequelize } from '../../platform/database/sequelize.ts';
+import { many } from '../../platform/database/statements.ts';
+import { columnNames, selectList } from '../../platform/database/table.ts';
 import { createTenantRows } from '../../platform/database/tenant-rows.ts';
 import { createUsedOnce } from '../../platform/database/used-once.ts';
 import { GRACE, MOST_REPEATS } from '../tokens/refresh-token.ts';
@@ -21,11 +21,7 @@ export const { insert, find, exists, lock, update, remove, list } = createTenant
 });
 
 /** Finds the issuers with one of these names. */
-export function findByNames(
-  models: Models,
-  tenantId: string,
-  issuers: readonly string[],
-): Promise<WorkloadIssuer[]> {
-  const { Op } = loadSequelize();
-  return models.model(WORKLOAD_ISSUER).list({ where: { tenantId, issuer: { [Op.in]: [...issuers] } } });
-}
+export const findByNames = many<WorkloadIssuer, [tenantId: string, issuers: readonly string[]]>(
+  `SELECT ${selectList(WORKLOAD_ISSUER, columnNames(WORKLOAD_ISSUER))} FROM workload_issuers
+   WHERE tenant_id = $1 AND issuer = ANY ($2)`,
+);

@@ -57,7 +57,7 @@ type Asked = {
 type Issued = { readonly grant: AccessTokenGrant; readonly issued: IssuedAccessToken };
 
 export type WorkloadTokenNeeds = {
-  database: Pick<Database, 'transaction' | 'model'>;
+  database: Pick<Database, 'transaction' | 'query'>;
   agents: Pick<AgentService, 'holdIfThere'>;
   tokens: Pick<TokenService, 'prepareAccessTokens'>;
   trustedKeys: IssuerKeyFinder;

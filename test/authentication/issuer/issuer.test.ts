@@ -115,9 +115,9 @@ describe('issuer keys', () => {
     let clock = 0;
     const service = new IssuerService({
       database: {
-        query: (text, values) => {
+        query: (text, values, members) => {
           reads += 1;
-          return test.database.query(text, values);
+          return test.database.query(text, values, members);
         },
       },
       masterKeys: [],
@@ -145,9 +145,9 @@ describe('issuer keys', () => {
     let reads = 0;
     const service = new IssuerService({
       database: {
-        query: (text, values) => {
+        query: (text, values, members) => {
           reads += 1;
-          return test.database.query(text, values);
+          return test.database.query(text, values, members);
         },
       },
       masterKeys: accounts.masterKeys,
