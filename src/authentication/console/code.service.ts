@@ -38,11 +38,7 @@ export class ConsoleCodeService extends Service<{
       const all = await this.needs.applications.list(context);
       const application = choose(tenant, all, wanted);
       const code = newSecret();
-      await store.insertCode(unit, {
-        hash: hashSecret(code),
-        tenantId: tenant.id,
-        applicationId: application.id,
-      });
+      await store.insertCode(unit, tenant.id, hashSecret(code), application.id);
       await this.needs.records.write(unit, context, {
         audit: [succeeded('console.link_made', { type: 'application', id: application.id })],
       });

@@ -1,10 +1,12 @@
-// The tables of console.
+// The tables of the console: codes of links that sign in once, and sessions. Rows have the SHA-256 of a secret, and a
+// session the ids of its latest tokens.
 import {
   bytes,
   defineTable,
   given,
   nullable,
   primaryKey,
+  type RowOf,
   time,
   uuid,
   uuids,
@@ -27,3 +29,5 @@ export const CONSOLE_SESSION = defineTable('console_sessions', {
   usedAt: given(time()),
   tokenIds: given(uuids()),
 });
+
+export type ConsoleSessionRow = RowOf<typeof CONSOLE_SESSION>;

@@ -69,13 +69,13 @@ export class ConsoleSessionService extends Service<ConsoleSessionNeeds> {
   redeem = async (context: RequestContext, code: string): Promise<string> => {
     refuseProfile(context.tenant);
     const tenantId = context.tenant.id;
-    const place = { tenantId, hash: hashSecret(code) };
-    const applicationId = await store.findCode(this.needs.database, place);
-    const client = applicationId && (await this.needs.applications.findClient(tenantId, applicationId));
+    const place = [tenantId, hashSecret(code)] as const;
+    const found = await store.findCode(this.needs.database, ...place);
+    const client = found && (await this.needs.applications.findClient(tenantId, found.applicationId));
     if (!client) throw await this.#refuseCode(context);
     decide(context.tenant, client);
     const secret = await this.needs.database.transaction(context, async (unit) =>
-      (await store.takeCode(unit, place)) ? this.#begin(unit, context, client, null) : undefined,
+      (await store.takeCode(unit, ...place)) ? this.#begin(unit, context, client, null) : undefined,
     );
     if (secret === undefined) throw await this.#refuseCode(context);
     return secret;
@@ -93,11 +93,11 @@ export class ConsoleSessionService extends Service<ConsoleSessionNeeds> {
   signOut = async (context: RequestContext, secret: string | undefined): Promise<void> => {
     if (secret === undefined) return;
     const { id: tenantId } = context.tenant;
-    const place = { tenantId, hash: hashSecret(secret) };
-    const session = await store.find(this.needs.database, place);
+    const place = [tenantId, hashSecret(secret)] as const;
+    const session = await store.find(this.needs.database, ...place);
     const client = session && (await this.needs.applications.findClient(tenantId, session.applicationId));
     await this.needs.database.transaction(context, async (unit) => {
-      const ended = await store.remove(unit, place);
+      const ended = await store.remove(unit, ...place);
       if (ended === undefined) return;
       const { id, applicationId, tokenIds } = ended;
       const cause = 'console.sign_out';
@@ -118,15 +118,15 @@ export class ConsoleSessionService extends Service<ConsoleSessionNeeds> {
     secret: string | undefined,
   ): Promise<ConsoleToken | undefined> => {
     const { tenant } = context;
-    const place = { tenantId: tenant.id, hash: hashSecret(secret ?? '') };
-    const session = secret === undefined ? undefined : await store.find(this.needs.database, place);
+    const place = [tenant.id, hashSecret(secret ?? '')] as const;
+    const session = secret === undefined ? undefined : await store.find(this.needs.database, ...place);
     if (session === undefined || isOfBefore(tenant, session)) throw noSession();
     const client = await this.needs.applications.findClient(tenant.id, session.applicationId);
     if (client === undefined || !holdsSecret(client, session.secretId)) throw noSession();
     const grant = decide(tenant, client);
     if (await this.needs.revocations.isRevoked(asToken(tenant, session, grant))) throw noSession();
     const issued = await this.needs.tokens.issueAccessToken(tenant, grant);
-    if (!(await store.use(this.needs.database, place, issued.tokenId))) throw noSession();
+    if (!(await store.use(this.needs.database, ...place, issued.tokenId))) throw noSession();
     const proof = { method: 'console_session', credential: session.id, secretId: session.secretId } as const;
     const isWritten = await this.needs.clientRecords.success(
       context,
@@ -146,13 +146,7 @@ export class ConsoleSessionService extends Service<ConsoleSessionNeeds> {
   ): Promise<string> => {
     const text = newSecret();
     const id = newId();
-    await store.insert(unit, {
-      id,
-      hash: hashSecret(text),
-      tenantId: context.tenant.id,
-      applicationId,
-      secretId,
-    });
+    await store.insert(unit, context.tenant.id, hashSecret(text), id, applicationId, secretId);
     await this.#write(unit, context, 'console.sign_in', applicationId, {
       session_id: id,
       method: secretId === null ? 'code' : 'client_secret',
