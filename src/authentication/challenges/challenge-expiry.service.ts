@@ -68,7 +68,8 @@ export class ExpiryService extends Service<ExpiryNeeds> {
   readClock = (): Promise<Date> => store.readClock(this.needs.database);
 
   /** Returns the expiry time of the oldest challenge whose mark is late, or null. One indexed read. */
-  findOverdue = (): Promise<Date | null> => store.findOldestUnswept(this.needs.database, LATE);
+  findOverdue = async (): Promise<Date | null> =>
+    (await store.findOldestUnswept(this.needs.database, LATE))?.expiresAt ?? null;
 
   #markChunk = (): Promise<SweepResult> =>
     this.needs.database.transaction({}, async (unit) => {

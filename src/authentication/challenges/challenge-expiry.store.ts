@@ -1,16 +1,16 @@
 // SQL that marks overdue challenges as expired and counts them. The statement that marks them also stores the position
 // of the sweep, so no challenge is counted twice.
+import { changed, many, one, value } from '../../platform/database/statements.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
+import type { ChallengeExpiryCountRow, ChallengeRow } from './challenge.model.ts';
 import { OVERDUE_SECONDS } from './challenge-expiry.ts';
 
-export type ExpiredCount = { readonly tenantId: string; readonly expired: number };
-
-type Window = { since: string; until: string; more: boolean };
+export type ExpiredCount = ChallengeExpiryCountRow;
 
 // OFFSET 0 makes Postgres compute the position once instead of at each use. A window is at least a second long, because
 // many challenges may expire at the same whole second. Times are selected as text, because '-infinity' cannot become a
 // Date.
-const NEXT_WINDOW = `
+const findWindow = one<{ since: string; until: string; more: boolean }, [limit: number]>(`
 SELECT since::text, until::text, until < horizon AS more
 FROM (
   SELECT swept_until AS since, horizon,
@@ -19,11 +19,11 @@ FROM (
   FROM challenge_sweep, (SELECT (now() - interval '${OVERDUE_SECONDS} seconds')::timestamptz(3) AS horizon) AS clock
   OFFSET 0
 ) AS next
-WHERE since < until`;
+WHERE since < until`);
 
 // Tenants are taken in the order of their ids. A tenant that already has its entry of this bucket is not taken again;
 // its later challenges are counted by the entry of the next bucket.
-const TAKE_COUNTS = `
+const takeNext = many<ExpiredCount, [endsAt: string, after: string | null, limit: number]>(`
 WITH taken AS (
   DELETE FROM challenge_expiry_counts WHERE tenant_id IN (
     SELECT tenant_id FROM challenge_expiry_counts WHERE $2::uuid IS NULL OR tenant_id > $2 ORDER BY tenant_id LIMIT $3)
@@ -35,9 +35,13 @@ WITH taken AS (
     audited_until = CASE WHEN is_last THEN $1::timestamptz ELSE audited_until END
   FROM counted
 )
-SELECT tenant_id AS "tenantId", expired FROM taken ORDER BY tenant_id`;
+SELECT tenant_id, expired FROM taken ORDER BY tenant_id`);
 
-const MARK = `
+const findTurn = one<{ place: string | null }, [endsAt: string]>(`
+SELECT CASE WHEN auditing_until = $1::timestamptz THEN auditing_after END AS place FROM challenge_sweep
+WHERE audited_until < $1::timestamptz AND auditing_until <= $1::timestamptz`);
+
+const mark = value<number, [since: string, until: string]>(`
 WITH expired AS (
   UPDATE challenges SET expired_at = now()
   WHERE expires_at >= $1::timestamptz AND expires_at < $2::timestamptz AND consumed_at IS NULL AND expired_at IS NULL
@@ -49,20 +53,16 @@ WITH expired AS (
 ), moved AS (
   UPDATE challenge_sweep SET swept_until = $2::timestamptz WHERE swept_until < $2::timestamptz
 )
-SELECT count(*)::int AS expired FROM expired`;
+SELECT count(*)::int AS expired FROM expired`);
 
 /** Excludes other sweeps until the transaction ends. */
-export async function lock(unit: Transaction): Promise<void> {
-  await unit.query('SELECT FROM challenge_sweep FOR UPDATE');
-}
+export const lock = changed('SELECT FROM challenge_sweep FOR UPDATE');
 
 /** Marks about `limit` overdue challenges. @returns how many were marked, and whether more are overdue */
 export async function markNext(unit: Queryable, limit: number): Promise<{ expired: number; more: boolean }> {
-  const { rows } = await unit.query<Window>(NEXT_WINDOW, [limit]);
-  const [window] = rows;
+  const window = await findWindow(unit, limit);
   if (window === undefined) return { expired: 0, more: false };
-  const marked = await unit.query<{ expired: number }>(MARK, [window.since, window.until]);
-  return { expired: marked.rows[0]?.expired ?? 0, more: window.more };
+  return { expired: await mark(unit, window.since, window.until), more: window.more };
 }
 
 /**
@@ -76,31 +76,15 @@ export async function takeCounts(
   endsAt: string,
   limit: number,
 ): Promise<ExpiredCount[] | null> {
-  const { rows } = await unit.query<{ place: string | null }>(
-    `SELECT CASE WHEN auditing_until = $1::timestamptz THEN auditing_after END AS place FROM challenge_sweep
-         WHERE audited_until < $1::timestamptz AND auditing_until <= $1::timestamptz`,
-    [endsAt],
-  );
-  const [turn] = rows;
-  if (turn === undefined) return null;
-  return (await unit.query<ExpiredCount>(TAKE_COUNTS, [endsAt, turn.place, limit])).rows;
+  const turn = await findTurn(unit, endsAt);
+  return turn === undefined ? null : takeNext(unit, endsAt, turn.place, limit);
 }
 
-/** Returns the expiry time of the oldest unused, unmarked challenge that is this many seconds overdue, or null. */
-export async function findOldestUnswept(queryable: Queryable, seconds: number): Promise<Date | null> {
-  const { rows } = await queryable.query<{ expiresAt: Date }>(
-    `SELECT expires_at AS "expiresAt" FROM challenges
-         WHERE expires_at >= (SELECT swept_until FROM challenge_sweep) AND expires_at < now() - make_interval(secs => $1)
-           AND consumed_at IS NULL AND expired_at IS NULL
-         ORDER BY expires_at LIMIT 1`,
-    [seconds],
-  );
-  return rows[0]?.expiresAt ?? null;
-}
+/** Finds the expiry time of the oldest unused, unmarked challenge that is this many seconds overdue. */
+export const findOldestUnswept = one<Pick<ChallengeRow, 'expiresAt'>, [seconds: number]>(`
+SELECT expires_at FROM challenges
+WHERE expires_at >= (SELECT swept_until FROM challenge_sweep) AND expires_at < now() - make_interval(secs => $1)
+  AND consumed_at IS NULL AND expired_at IS NULL
+ORDER BY expires_at LIMIT 1`);
 
-export async function readClock(queryable: Queryable): Promise<Date> {
-  const { rows } = await queryable.query<{ now: Date }>('SELECT now()::timestamptz(3) AS now');
-  const [row] = rows;
-  if (row === undefined) throw new Error('the database has no time');
-  return row.now;
-}
+export const readClock = value<Date>('SELECT now()::timestamptz(3) AS now');

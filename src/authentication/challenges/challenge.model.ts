@@ -1,4 +1,6 @@
-// The tables of challenges.
+// The tables of challenges: the challenges, the position up to which a sweep has marked and counted the expired ones,
+// and how many of each tenant's no audit entry counts yet.
+import type { KeyAlgorithm } from '../../platform/crypto/algorithm.ts';
 import {
   bigint,
   boolean,
@@ -7,6 +9,7 @@ import {
   given,
   nullable,
   primaryKey,
+  type RowOf,
   text,
   texts,
   time,
@@ -19,7 +22,7 @@ export const CHALLENGE = defineTable('challenges', {
   agentId: uuid(),
   keyId: uuid(),
   keyFingerprint: text(),
-  algorithm: text(),
+  algorithm: text<KeyAlgorithm>(),
   nonce: bytes(),
   audience: text(),
   scopes: texts(),
@@ -29,6 +32,8 @@ export const CHALLENGE = defineTable('challenges', {
   consumedAt: nullable(time()),
   expiredAt: nullable(time()),
 });
+
+export type ChallengeRow = RowOf<typeof CHALLENGE>;
 
 export const CHALLENGE_SWEEP = defineTable('challenge_sweep', {
   onlyRow: primaryKey(given(boolean())),
@@ -42,3 +47,5 @@ export const CHALLENGE_EXPIRY_COUNT = defineTable('challenge_expiry_counts', {
   tenantId: primaryKey(uuid()),
   expired: bigint(),
 });
+
+export type ChallengeExpiryCountRow = RowOf<typeof CHALLENGE_EXPIRY_COUNT>;

@@ -11,31 +11,22 @@ import {
 import type { KeyRow } from '../../identity/keys/key.model.ts';
 import { mayAuthenticate } from '../../identity/keys/key.ts';
 import type { Tenant } from '../../platform/context.ts';
-import type { KeyAlgorithm } from '../../platform/crypto/algorithm.ts';
 import type { ErrorCode } from '../../platform/errors/catalogue.ts';
 import { hashScopes, parseScope } from '../../platform/scope-hash.ts';
 import { AGENT_SCOPES, isAgentScope, isWithin } from '../../platform/scopes.ts';
 import type { DelegateAgent } from '../delegations/delegation.ts';
 import { findNeedOfProof } from '../dpop/required-proof.ts';
+import type { ChallengeRow } from './challenge.model.ts';
 
 /**
  * `nonce` is lower-case hex. `keyFingerprint` is the fingerprint or alias in the request. Times are whole seconds.
  * `resource` is the audience in the request; null means the agent's default audience (RFC 8707). `isExpired`: a sweep
  * has marked it.
  */
-export type Challenge = {
-  readonly id: string;
-  readonly keyFingerprint: string;
-  readonly algorithm: KeyAlgorithm;
-  readonly nonce: string;
-  readonly audience: string;
-  readonly scopes: readonly string[];
-  readonly resource: string | null;
-  readonly createdAt: Date;
-  readonly expiresAt: Date;
-  readonly consumedAt: Date | null;
-  readonly isExpired: boolean;
-};
+export type Challenge = Pick<
+  ChallengeRow,
+  'id' | 'keyFingerprint' | 'algorithm' | 'audience' | 'scopes' | 'createdAt' | 'expiresAt' | 'consumedAt'
+> & { readonly nonce: string; readonly resource: string | null; readonly isExpired: boolean };
 
 /** A key and its agent. `isUseNoted`: a use in the last minute is stored. `isVerified`: the key is verified. */
 export type Holder = {

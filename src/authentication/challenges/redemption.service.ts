@@ -100,7 +100,7 @@ export class RedemptionService extends Service<RedemptionNeeds> {
   #attempt = async (redemption: Redemption, waits: boolean): Promise<boolean> =>
     (await this.#together.add(redemption)) ||
     (waits && (await this.#alone.add(redemption))) ||
-    store.isRedeemed(this.needs.database, redemption);
+    store.isRedeemed(this.needs.database, redemption.refreshToken.id);
 }
 
 function described(success: Success, isHeard: boolean): Happening {

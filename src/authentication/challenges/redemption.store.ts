@@ -6,6 +6,7 @@ import { EVENT_COLUMNS, type EventRecord, readEvents } from '../../events/event.
 import { firstUse } from '../../identity/keys/first-use.ts';
 import type { SwitchedKey } from '../../identity/keys/rotation.service.ts';
 import { isAmong } from '../../platform/columns.ts';
+import { changed, only } from '../../platform/database/statements.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { usedInTime } from '../../platform/database/used-in-time.ts';
 import { enqueueCommands } from '../../platform/temporal/enqueued-commands.ts';
@@ -47,7 +48,8 @@ const EVENTS = AUDIT + ENTRY_COLUMNS.count + 1;
 // `decided` compares the time after the wait for the locks, because a challenge or a key may have ended meanwhile; a
 // sunset is set under a lock that excludes these. The `condition` of a row is the id of a challenge that must be
 // consumed, or `first:` and the id of the challenge that verified its key.
-const redeemStatement = (locking: '' | 'SKIP LOCKED') => `
+const redeemBy = (locking: '' | 'SKIP LOCKED') =>
+  only<{ consumed: string[]; deliveries: number; switched: SwitchedKey[] | null }, unknown[]>(`
 WITH asked AS (
   SELECT * FROM ${NEW_TOKEN_COLUMNS.from('row', ASKED, { challenge_id: 'uuid', version: 'text', is_told: 'boolean' })}
 ), usable AS MATERIALIZED (
@@ -84,10 +86,10 @@ WITH asked AS (
   ${readEvents(EVENTS, { condition: 'text' })} WHERE ${isAmong('condition', 'fulfilled')}
 ), ${EMIT_INPUT}
 SELECT ARRAY(SELECT id::text FROM consumed) AS consumed, (SELECT coalesce(sum(deliveries), 0)::int FROM accepted) AS deliveries,
-  (SELECT json_agg(json_build_object('tenantId', tenant_id, 'keyId', entity_id)) FROM switched) AS switched`;
+  (SELECT json_agg(json_build_object('tenantId', tenant_id, 'keyId', entity_id)) FROM switched) AS switched`);
 
-const SKIPPING = redeemStatement('SKIP LOCKED');
-const WAITING = redeemStatement('');
+const redeemSkipping = redeemBy('SKIP LOCKED');
+const redeemWaiting = redeemBy('');
 
 /**
  * Consumes each challenge that passes all conditions, and writes its rows. The challenge must be unused and not
@@ -100,24 +102,12 @@ export async function redeem(
   redemptions: readonly Redemption[],
   { waits }: { waits: boolean },
 ): Promise<Redeemed> {
-  const { rows } = await queryable.query<{
-    consumed: string[];
-    deliveries: number;
-    switched: SwitchedKey[] | null;
-  }>(waits ? WAITING : SKIPPING, valuesOf(redemptions));
-  const [row] = rows;
-  return {
-    consumed: new Set(row?.consumed),
-    deliveries: row?.deliveries ?? 0,
-    switched: row?.switched ?? [],
-  };
+  const row = await (waits ? redeemWaiting : redeemSkipping)(queryable, ...valuesOf(redemptions));
+  return { ...row, consumed: new Set(row.consumed), switched: row.switched ?? [] };
 }
 
 /** Returns whether a redemption was committed: its refresh token is stored. */
-export async function isRedeemed(queryable: Queryable, { refreshToken }: Redemption): Promise<boolean> {
-  const { rows } = await queryable.query('SELECT 1 FROM refresh_tokens WHERE id = $1', [refreshToken.id]);
-  return rows.length > 0;
-}
+export const isRedeemed = changed<[refreshTokenId: string]>('SELECT 1 FROM refresh_tokens WHERE id = $1');
 
 function valuesOf(redemptions: readonly Redemption[]): unknown[] {
   const audit = conditional<AuditRecord>(redemptions, (records) => records.audit);

@@ -254,9 +254,9 @@ describe('an agent', () => {
     const expire = () => database.query('UPDATE challenges SET expired_at = now() WHERE expires_at > now()');
     const late = createRooms({
       ...database,
-      query: async <Row extends object>(text: string, values?: readonly unknown[]) => {
+      query: async <Row extends object>(text: string, values?: readonly unknown[], members?: 'camelCase') => {
         if (isLate && text.includes('UPDATE challenges SET consumed_at')) await expire();
-        return database.query<Row>(text, values);
+        return database.query<Row>(text, values, members);
       },
     });
     const tenant = await createTestTenant(late);
@@ -284,7 +284,7 @@ describe('an agent', () => {
     const until = Date.now() + PATIENCE.timeout;
     while ((await standing())?.open !== 0 && Date.now() < until) await service().sweep(pulse);
     const served = (await outcomes).filter((code) => code === 'accepted').length;
-    expect(await store.findOldestUnswept(database, 0)).toBeNull();
+    expect(await store.findOldestUnswept(database, 0)).toBeUndefined();
     expect(await standing()).toEqual({ open: 0, expired: 8 - served, used: served });
   });
 });

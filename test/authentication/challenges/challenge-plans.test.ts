@@ -15,12 +15,12 @@ const { database } = await useTestDatabase();
 /** The scans of the generic plan of the statement that a call of a store sends: each index with its condition. */
 async function scansOf(send: (queryable: Queryable) => Promise<unknown>): Promise<string[]> {
   const texts: string[] = [];
-  await send({
-    query: async (text) => {
-      texts.push(text);
-      return { rows: [], rowCount: 0 };
-    },
-  });
+  const noted = new Error('the statement is noted');
+  const query: Queryable['query'] = async (text) => {
+    texts.push(text);
+    throw noted;
+  };
+  await expect(send({ query })).rejects.toBe(noted);
   const { rows } = await database.query<{ 'QUERY PLAN': string }>(
     `EXPLAIN (GENERIC_PLAN, COSTS OFF) ${texts.join()}`,
   );

@@ -299,7 +299,7 @@ describe('round trips', () => {
       expect(texts).toEqual([
         'SELECT k.id AS',
         'INSERT INTO challenges',
-        'SELECT c.tenant_id AS',
+        'SELECT c.tenant_id, c.id',
         'WITH asked AS',
       ]);
     } finally {

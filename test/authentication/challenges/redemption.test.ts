@@ -23,10 +23,10 @@ let after: () => void;
 const { database } = await useTestDatabase();
 const watched: Database = {
   ...database,
-  query: async <Row extends object>(text: string, values?: readonly unknown[]) => {
+  query: async <Row extends object>(text: string, values?: readonly unknown[], members?: 'camelCase') => {
     const isConsuming = text.includes(CONSUMING);
     if (isConsuming) before();
-    const result = await database.query<Row>(text, values);
+    const result = await database.query<Row>(text, values, members);
     if (isConsuming) after();
     return result;
   },
@@ -144,8 +144,8 @@ describe('a commit whose answer is lost', () => {
     let isLost = false;
     const losing = createRooms({
       ...database,
-      query: async <Row extends object>(text: string, values?: readonly unknown[]) => {
-        const result = await database.query<Row>(text, values);
+      query: async <Row extends object>(text: string, values?: readonly unknown[], members?: 'camelCase') => {
+        const result = await database.query<Row>(text, values, members);
         if (!isLost && text.includes('INSERT INTO challenges')) {
           isLost = true;
           // The repetition must tell the stored times, not those of its own second.

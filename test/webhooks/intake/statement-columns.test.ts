@@ -16,12 +16,12 @@ const test = await useTestDatabase();
 /** The text that a store sends for a call. */
 async function textOf(send: (queryable: Queryable) => Promise<unknown>): Promise<string> {
   const texts: string[] = [];
-  await send({
-    query: async (text) => {
-      texts.push(text);
-      return { rows: [], rowCount: 0 };
-    },
-  });
+  const noted = new Error('the statement is noted');
+  const query: Queryable['query'] = async (text) => {
+    texts.push(text);
+    throw noted;
+  };
+  await expect(send({ query })).rejects.toBe(noted);
   expect(texts).toHaveLength(1);
   return texts.join();
 }
