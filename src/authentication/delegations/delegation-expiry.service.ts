@@ -43,11 +43,11 @@ export type DelegationExpiryNeeds = {
 export class DelegationExpiryService extends Service<DelegationExpiryNeeds> {
   /** Returns how the delegation stands, and when it ends. */
   look = async (name: DelegationName): Promise<DelegationStanding> =>
-    standingOf(await store.read(this.needs.database, name));
+    standingOf(await store.read(this.needs.database, name.tenantId, name.id));
 
   /** Describes a delegation for an operator: its scopes, its end and its agent, but not the user. */
   describe = async (name: DelegationName): Promise<{ summary: string; agentId: string } | undefined> => {
-    const found = await store.read(this.needs.database, name);
+    const found = await store.read(this.needs.database, name.tenantId, name.id);
     if (found === undefined) return undefined;
     const until = found.expiresAt.toISOString().slice(0, 16);
     const scopes = found.scopes.join(' ').slice(0, LONGEST_SUMMARY);
@@ -60,7 +60,7 @@ export class DelegationExpiryService extends Service<DelegationExpiryNeeds> {
     if (tenant === undefined) return standingOf(undefined);
     return this.needs.database.transaction({}, async (transaction) => {
       await delegationStore.lock(transaction, name.tenantId, name.id);
-      const found = await store.read(transaction, name);
+      const found = await store.read(transaction, name.tenantId, name.id);
       if (found === undefined || decideDelegationStep(found).kind !== 'expire') return standingOf(found);
       await store.markExpired(transaction, name.id);
       await this.needs.records.write(transaction, serviceContext(tenant, newId()), {
@@ -72,7 +72,7 @@ export class DelegationExpiryService extends Service<DelegationExpiryNeeds> {
           ),
         ],
       });
-      return standingOf(await store.read(transaction, name));
+      return standingOf(await store.read(transaction, name.tenantId, name.id));
     });
   };
 

@@ -66,8 +66,7 @@ export class DelegationService extends Service<DelegationNeeds> {
       const scopes = canonicalizeScopes(input.scopes);
       const { audience = null, expiresAt } = input;
       const user = await this.needs.users.keep(transaction, tenant.id, subject);
-      const row = { id, tenantId: tenant.id, agentId, userId: user.id, scopes, audience, expiresAt };
-      if (!(await store.insert(transaction, row)))
+      if (!(await store.insert(transaction, id, tenant.id, agentId, user.id, scopes, audience, expiresAt)))
         throw invalidField('body.expires_at', 'must be in the future, and at most a year from now');
       await this.needs.records.write(transaction, sealAddress(context, user), {
         audit: [
@@ -91,14 +90,14 @@ export class DelegationService extends Service<DelegationNeeds> {
   /** Returns a page, newest first. */
   list = async (
     context: RequestContext,
-    { subjectIssuer: issuer, subjectSub: sub, ...request }: PageRequest & DelegationFilters,
+    { subjectIssuer: issuer, subjectSub: sub, agentId, status, ...page }: PageRequest & DelegationFilters,
   ): Promise<Page<Delegation>> => {
     const { tenant, transaction = this.needs.database } = context;
     const digests =
       issuer === undefined || sub === undefined
         ? undefined
         : this.needs.users.digestsOf(tenant.id, { issuer, sub });
-    const { data, ...rest } = await store.list(transaction, tenant.id, { ...request, digests });
+    const { data, ...rest } = await store.list(transaction, page, tenant.id, agentId, status, digests);
     return { ...rest, data: data.map((row) => toDelegation(row, this.#openUser(row))) };
   };
 

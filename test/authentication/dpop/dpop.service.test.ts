@@ -68,9 +68,9 @@ describe('a proof', () => {
   it('costs one round trip, and none when it is refused for what it says', async () => {
     let trips = 0;
     const counted = createProcess({
-      query: (text, values) => {
+      query: (text, values, members) => {
         trips += 1;
-        return database.query(text, values);
+        return database.query(text, values, members);
       },
     });
     await counted.verifyProof(context, use(await prove()));

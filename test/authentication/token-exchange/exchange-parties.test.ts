@@ -101,9 +101,9 @@ it('an exchange costs one reading of the client and a transaction of five round 
   let count = 0;
   const { database } = test;
   const counted = (unit: Pick<Transaction, 'query'>): Transaction['query'] => {
-    return (text, values) => {
+    return (text, values, members) => {
       count += 1;
-      return unit.query(text, values);
+      return unit.query(text, values, members);
     };
   };
   const counting: Database = {
