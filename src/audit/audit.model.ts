@@ -1,4 +1,5 @@
-// The tables of audit.
+// The tables of the audit log: its rows, the checkpoints and seals over them with the head and the beginning of their
+// chain, the public keys that verify them, and the certificates of erased tenants. `xid`: the transaction of a row.
 import {
   bigint,
   bigints,
@@ -11,19 +12,21 @@ import {
   json,
   nullable,
   primaryKey,
+  type RowOf,
   text,
   time,
   transactionId,
   uuid,
   uuids,
 } from '../platform/database/table.ts';
+import type { AuditEntry } from './audit.ts';
 
 export const AUDIT_LOG = defineTable('audit_log', {
   id: primaryKey(uuid()),
   tenantId: primaryKey(uuid()),
   occurredAt: given(time()),
   action: text(),
-  outcome: text(),
+  outcome: text<AuditEntry['outcome']>(),
   reason: nullable(text()),
   actorKind: text(),
   actorId: nullable(text()),
@@ -33,11 +36,13 @@ export const AUDIT_LOG = defineTable('audit_log', {
   tokenId: nullable(text()),
   address: nullable(text()),
   requestId: nullable(text()),
-  data: given(json<unknown>()),
+  data: given(json<Readonly<Record<string, unknown>>>()),
   xid: given(transactionId()),
   clientAddress: nullable(text()),
   addressSalt: nullable(uuid()),
 });
+
+export type AuditLogRow = RowOf<typeof AUDIT_LOG>;
 
 export const AUDIT_HEAD = defineTable('audit_head', {
   onlyOne: primaryKey(given(boolean())),
@@ -56,6 +61,8 @@ export const AUDIT_BEGINNING = defineTable('audit_beginning', {
   keyId: nullable(text()),
   signature: nullable(bytes()),
 });
+
+export type AuditBeginningRow = RowOf<typeof AUDIT_BEGINNING>;
 
 export const AUDIT_CHECKPOINT = defineTable('audit_checkpoints', {
   tenantId: primaryKey(uuid()),
@@ -98,6 +105,8 @@ export const AUDIT_SIGNING_KEY = defineTable('audit_signing_keys', {
   createdAt: given(time()),
 });
 
+export type AuditSigningKeyRow = RowOf<typeof AUDIT_SIGNING_KEY>;
+
 export const AUDIT_ERASURE = defineTable('audit_erasures', {
   tenantId: primaryKey(uuid()),
   slug: text(),
@@ -106,3 +115,5 @@ export const AUDIT_ERASURE = defineTable('audit_erasures', {
   keyId: text(),
   signature: bytes(),
 });
+
+export type AuditErasureRow = RowOf<typeof AUDIT_ERASURE>;

@@ -3,6 +3,7 @@ import { columnsOf, isAmong } from '../platform/columns.ts';
 import type { RequestContext, Tenant } from '../platform/context.ts';
 import type { Transaction } from '../platform/database/transaction.ts';
 import type { ErrorCode } from '../platform/errors/catalogue.ts';
+import type { AuditLogRow } from './audit.model.ts';
 
 /** What a text begins with that is sealed with the key of the user whom the entry is about: `data.subject_id`. */
 export const SEALED_MARK = 'sealed:';
@@ -50,18 +51,12 @@ export type AuditContext = Pick<RequestContext, 'requestId' | 'address' | 'princ
 };
 
 /** A stored entry. The id is created before the insert, so a repeated insert stores one row. `data` is JSON. */
-export type AuditRecord = {
-  readonly id: string;
-  readonly tenantId: string;
-  readonly action: string;
-  readonly outcome: AuditEntry['outcome'];
+export type AuditRecord = Pick<
+  AuditLogRow,
+  'id' | 'tenantId' | 'action' | 'outcome' | 'actorId' | 'targetType' | 'targetId' | 'keyId' | 'tokenId'
+> & {
   readonly reason: ErrorCode | null;
   readonly actorKind: AuditActor['kind'];
-  readonly actorId: string | null;
-  readonly targetType: string | null;
-  readonly targetId: string | null;
-  readonly keyId: string | null;
-  readonly tokenId: string | null;
   readonly data: string;
   readonly address: string;
   readonly requestId: string;
@@ -109,12 +104,8 @@ FROM ${from('entry', first, only && { [only.name]: only.type })}, LATERAL (SELEC
 ${only === undefined ? '' : `WHERE ${isAmong(only.name, only.of)}`} ${repeated ? 'ON CONFLICT DO NOTHING' : ''}`;
 }
 
-export type AuditLogRecord = Omit<AuditRecord, 'tenantId' | 'reason' | 'actorKind' | 'data'> & {
-  readonly occurredAt: Date;
-  readonly reason: string | null;
-  readonly actorKind: string;
-  readonly data: Readonly<Record<string, unknown>>;
-};
+/** An entry as it is read. `address`: that of the client; null after it was removed. */
+export type AuditLogRecord = Pick<AuditLogRow, 'occurredAt' | Exclude<keyof AuditRecord, 'tenantId'>>;
 
 /** Filters for reading the log, all compared exactly. `since` is inclusive, `until` is exclusive. */
 export type AuditFilters = {

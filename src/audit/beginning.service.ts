@@ -32,7 +32,7 @@ export class AuditBeginning extends Service<{
       if (stored === undefined || head === undefined)
         return refused(`the ${stored === undefined ? 'beginning' : 'head'} of the audit log is missing`);
       if (stored.signed !== null) return { result: 'unchanged' };
-      const traces = await beginnings.listTraces(unit);
+      const traces = (await beginnings.listTraces(unit)).map(({ name }) => name);
       if (await this.needs.tenants.any(unit)) traces.push('tenants');
       if (traces.length > 0)
         return refused(`the audit log is to begin, and the database has ${traces.join(', ')} already`);
@@ -42,7 +42,7 @@ export class AuditBeginning extends Service<{
       const beginning: Beginning = { id: stored.id, beganAt, keyId };
       const statement = beginningStatement(beginning);
       await store.keepKey(unit, keyId, this.#signer.publicKey);
-      await beginnings.signBeginning(unit, beginning, this.#signer.sign(statement));
+      await beginnings.signBeginning(unit, beganAt, keyId, this.#signer.sign(statement));
       const first: Head = { n: 0, hash: hashText(statement), last: BEGINNING };
       await store.moveHead(unit, first, { keyId, bytes: this.#signer.sign(headStatement(first, keyId)) });
       return { result: 'began' };

@@ -1,7 +1,9 @@
 // SQL of the beginning of the audit log.
+import { changed, many, one, value } from '../platform/database/statements.ts';
 import type { Queryable } from '../platform/database/transaction.ts';
+import type { AuditBeginningRow } from './audit.model.ts';
 import type { Beginning } from './beginning.ts';
-import { bytes, milliseconds, toTime } from './checkpoint.store.ts';
+import { milliseconds, toTime } from './checkpoint.store.ts';
 import type { Signature } from './checkpoint.ts';
 
 /** `signed` is null until `migrate` has signed it. */
@@ -10,62 +12,37 @@ export type StoredBeginning = {
   readonly signed: { readonly beginning: Beginning; readonly signature: Signature } | null;
 };
 
-const READ = `
-SELECT id, ${milliseconds('began_at')} AS "beganAt", key_id AS "keyId", signature FROM audit_beginning`;
-
-/** What a log has that did not begin just now. */
-const TRACES = `
-SELECT name FROM (VALUES
-  ('rows', EXISTS (SELECT FROM audit_log)), ('checkpoints', EXISTS (SELECT FROM audit_checkpoints)),
-  ('seals', EXISTS (SELECT FROM audit_seals))
-) AS t(name, found) WHERE found`;
-
-type Row = {
-  id: string;
-  beganAt: string | null;
-  keyId: string | null;
-  signature: Uint8Array | null;
-};
+const read = one<Pick<AuditBeginningRow, 'id' | 'keyId' | 'signature'> & { readonly beganAt: string | null }>(
+  `SELECT id, ${milliseconds('began_at')} AS began_at, key_id, signature FROM audit_beginning`,
+);
 
 /** @returns undefined when the row is gone; the service itself never deletes it */
 export async function readBeginning(queryable: Queryable): Promise<StoredBeginning | undefined> {
-  const row = (await queryable.query<Row>(READ)).rows[0];
+  const row = await read(queryable);
   if (row === undefined) return undefined;
   const { id, beganAt, keyId, signature } = row;
   const isSigned = beganAt !== null && keyId !== null && signature !== null;
-  return {
-    id,
-    signed: isSigned
-      ? {
-          beginning: { id, beganAt: toTime(beganAt), keyId },
-          signature: { keyId, bytes: signature },
-        }
-      : null,
-  };
+  if (!isSigned) return { id, signed: null };
+  const beginning = { id, beganAt: toTime(beganAt), keyId };
+  return { id, signed: { beginning, signature: { keyId, bytes: signature } } };
 }
+
+const lock = changed('SELECT 1 FROM audit_beginning FOR UPDATE');
+const readClock = value<string>(`SELECT ${milliseconds('now()::timestamptz(3)')} AS now`);
 
 /** Waits for another one that signs, and returns the database's time. */
 export async function lockBeginning(unit: Queryable): Promise<string> {
-  await unit.query('SELECT 1 FROM audit_beginning FOR UPDATE');
-  const { rows } = await unit.query<{ now: string }>(
-    `SELECT ${milliseconds('now()::timestamptz(3)')} AS now`,
-  );
-  return toTime(rows[0]?.now ?? '');
+  await lock(unit);
+  return toTime(await readClock(unit));
 }
 
 /** Names what the database has of a log that began earlier. */
-export async function listTraces(unit: Queryable): Promise<string[]> {
-  return (await unit.query<{ name: string }>(TRACES)).rows.map(({ name }) => name);
-}
+export const listTraces = many<{ name: string }>(`
+SELECT name FROM (VALUES
+  ('rows', EXISTS (SELECT FROM audit_log)), ('checkpoints', EXISTS (SELECT FROM audit_checkpoints)),
+  ('seals', EXISTS (SELECT FROM audit_seals))
+) AS t(name, found) WHERE found`);
 
-export async function signBeginning(
-  unit: Queryable,
-  { beganAt, keyId }: Beginning,
-  signature: Uint8Array,
-): Promise<void> {
-  await unit.query('UPDATE audit_beginning SET began_at = $1, key_id = $2, signature = $3', [
-    beganAt,
-    keyId,
-    bytes(signature),
-  ]);
-}
+export const signBeginning = changed<[beganAt: string, keyId: string, signature: Uint8Array]>(
+  'UPDATE audit_beginning SET began_at = $1, key_id = $2, signature = $3',
+);

@@ -42,13 +42,10 @@ export class BruteForceService extends Service<{
    * @returns the episode that this failure began. Each episode is returned once.
    */
   failed = async (name: string): Promise<Episode | undefined> => {
-    const { failures, isNew } = await store.count(this.needs.database, name, {
-      window: WINDOW,
-      threshold: this.#threshold,
-    });
+    const { failures, isNew } = await store.count(this.needs.database, name, WINDOW, this.#threshold);
     return isNew ? { failures, windowSeconds: WINDOW } : undefined;
   };
 
   /** Extends the episode after a failure that a rate limiter refused; at most one write a second for each name. */
-  goesOn = (name: string): Promise<void> => this.#continued.get(name);
+  goesOn = (name: string): Promise<unknown> => this.#continued.get(name);
 }

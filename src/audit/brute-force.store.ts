@@ -1,10 +1,15 @@
 // SQL of brute force episodes, in the table rate_limits. A crash of the database can lose a row, which loses one event.
-import type { Queryable } from '../platform/database/transaction.ts';
+import { changed, only } from '../platform/database/statements.ts';
 
 /** `failures`: number in the current window. `isNew`: true for exactly the failure that began an episode. */
 export type EpisodeTally = { readonly failures: number; readonly isNew: boolean };
 
-const COUNT = `
+/**
+ * Counts a failure. The failure number `threshold` within a window begins an episode when none is open. A failure
+ * during an open episode extends it.
+ * @param window seconds
+ */
+export const count = only<EpisodeTally, [name: string, window: number, threshold: number]>(`
 WITH clock AS MATERIALIZED (
   SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS ms
 ), counted AS (
@@ -23,29 +28,10 @@ WITH clock AS MATERIALIZED (
   ON CONFLICT (key) DO UPDATE SET expire = excluded.expire WHERE e.expire <= (SELECT ms FROM clock)
   RETURNING 1
 )
-SELECT points AS failures, EXISTS (SELECT FROM begun) AS "isNew" FROM counted`;
-
-const CONTINUE = `
-UPDATE rate_limits SET expire = ms + $2::bigint * 1000
-FROM (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS ms) AS clock
-WHERE key = 'episode:' || $1 AND expire > ms`;
-
-/**
- * Counts a failure. The failure number `threshold` within a window begins an episode when none is open. A failure
- * during an open episode extends it.
- * @param window seconds
- */
-export async function count(
-  queryable: Queryable,
-  name: string,
-  { window, threshold }: { readonly window: number; readonly threshold: number },
-): Promise<EpisodeTally> {
-  const { rows } = await queryable.query<EpisodeTally>(COUNT, [name, window, threshold]);
-  if (rows[0] === undefined) throw new Error('counting a failure returned nothing');
-  return rows[0];
-}
+SELECT points AS failures, EXISTS (SELECT FROM begun) AS is_new FROM counted`);
 
 /** Extends the open episode by another window. @param window seconds */
-export async function prolong(queryable: Queryable, name: string, window: number): Promise<void> {
-  await queryable.query(CONTINUE, [name, window]);
-}
+export const prolong = changed<[name: string, window: number]>(`
+UPDATE rate_limits SET expire = ms + $2::bigint * 1000
+FROM (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS ms) AS clock
+WHERE key = 'episode:' || $1 AND expire > ms`);

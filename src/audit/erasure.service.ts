@@ -30,7 +30,9 @@ export class ErasureCertificateService extends Service<{
     const { keyId } = signer;
     await keepKey(transaction, keyId, signer.publicKey);
     const statement = erasureStatement(erasure);
-    await store.insert(transaction, { ...erasure, statement, keyId, signature: signer.sign(statement) });
+    const { tenantId, slug, erasedAt } = erasure;
+    const signature = signer.sign(statement);
+    await store.insert(transaction, tenantId, slug, erasedAt, statement, keyId, signature);
   };
 
   /** Returns whether the tenant has a certificate of its erasure. */

@@ -1,5 +1,5 @@
 // SQL that finds what keeps the sealer back: the oldest transaction that is open in the cluster, in any database.
-import type { Queryable } from '../platform/database/transaction.ts';
+import { one } from '../platform/database/statements.ts';
 
 /**
  * `role`: for a process of Postgres without one, its kind. `pid`: the process of the session, or the id of a prepared
@@ -12,9 +12,10 @@ export type OpenTransaction = {
   readonly seconds: number;
 };
 
+/** @returns undefined when no transaction that has written is open */
 // Only members of pg_read_all_stats see when the transaction of another role began. It is at least as old as a row of
 // the audit log with a later number.
-const OLDEST = `
+export const findOldestOpen = one<OpenTransaction>(`
 WITH oldest AS MATERIALIZED (SELECT pg_snapshot_xmin(pg_current_snapshot()) AS xid), open AS (
   SELECT coalesce(a.datname, '') AS database, coalesce(a.usename, a.backend_type, '') AS role, a.pid::text AS pid, a.xact_start AS began
   FROM pg_stat_activity a, oldest WHERE a.backend_xid = oldest.xid::xid
@@ -25,9 +26,4 @@ WITH oldest AS MATERIALIZED (SELECT pg_snapshot_xmin(pg_current_snapshot()) AS x
 SELECT open.database, open.role, open.pid, extract(epoch FROM clock_timestamp() - coalesce(open.began,
   (SELECT l.occurred_at FROM audit_log l WHERE l.xid > (SELECT xid FROM oldest) ORDER BY l.xid, l.id LIMIT 1),
   clock_timestamp()))::float8 AS seconds
-FROM open LIMIT 1`;
-
-/** @returns undefined when no transaction that has written is open */
-export async function findOldestOpen(queryable: Queryable): Promise<OpenTransaction | undefined> {
-  return (await queryable.query<OpenTransaction>(OLDEST)).rows[0];
-}
+FROM open LIMIT 1`);

@@ -1,9 +1,11 @@
 // SQL that reads a tenant's growing tree: its checkpoints, its leaves and its kept roots. No statement reads more than
 // the hashes of one proof.
+import { many, one } from '../platform/database/statements.ts';
 import type { Queryable } from '../platform/database/transaction.ts';
 import { type AuditRow, toAuditRow } from './audit-row.ts';
 import {
   CHECKPOINT_COLUMNS,
+  type FlatCheckpoint,
   ROW,
   type SelectedRow,
   type SignedCheckpoint,
@@ -22,26 +24,29 @@ const OF_LEAF = `
 SELECT tree_size - count AS start, leaves, nodes FROM audit_checkpoints
 WHERE tenant_id = $1 AND tree_size > w.leaf ORDER BY tree_size LIMIT 1`;
 
-const HASHES = `
+const hashesOf = many<
+  { hash: Uint8Array },
+  [tenantId: string, leaves: readonly number[], roots: readonly (number | null)[]]
+>(`
 SELECT CASE WHEN w.root IS NULL THEN substring(c.leaves FROM ((w.leaf - c.start) * 32 + 1)::int FOR 32)
   ELSE substring(c.nodes FROM ((w.root - audit_tree_nodes(c.start)) * 32 + 1)::int FOR 32) END AS hash
 FROM unnest($2::bigint[], $3::bigint[]) WITH ORDINALITY AS w(leaf, root, place) CROSS JOIN LATERAL (${OF_LEAF}) AS c
-ORDER BY w.place`;
+ORDER BY w.place`);
 
-const ENTRY = `
-SELECT l.fields, l.address_salt AS "addressSalt", (
+const entryOf = one<SelectedRow & Omit<TreeEntry, 'row'>, [tenantId: string, id: string]>(`
+SELECT l.fields, l.address_salt, (
   SELECT c.tree_size - c.count + array_position(c.row_ids, l.id) - 1 FROM (
     SELECT * FROM audit_checkpoints WHERE tenant_id = $1 AND (last_xid, last_id) >= (l.xid, l.id)
     ORDER BY last_xid, last_id LIMIT 1
   ) AS c
 ) AS index
-FROM (SELECT id, xid, address_salt, ${ROW} FROM audit_log WHERE tenant_id = $1 AND id = $2) AS l`;
+FROM (SELECT id, xid, address_salt, ${ROW} FROM audit_log WHERE tenant_id = $1 AND id = $2) AS l`);
 
-const TREE = `
+const treeOf = one<FlatCheckpoint, [tenantId: string, size: number | undefined]>(`
 SELECT ${CHECKPOINT_COLUMNS} FROM audit_checkpoints c
 WHERE c.tenant_id = $1 AND c.tree_size = coalesce($2::bigint, (
   SELECT tree_size FROM audit_checkpoints WHERE tenant_id = $1 ORDER BY tree_size DESC LIMIT 1
-))`;
+))`);
 
 /** Returns the checkpoint of a tree. @param size its leaves; the newest tree when undefined */
 export async function findTree(
@@ -49,8 +54,8 @@ export async function findTree(
   tenantId: string,
   size: number | undefined,
 ): Promise<SignedCheckpoint | undefined> {
-  const { rows } = await queryable.query(TREE, [tenantId, size ?? null]);
-  return rows[0] === undefined ? undefined : toCheckpoint(rows[0]);
+  const tree = await treeOf(queryable, tenantId, size);
+  return tree && toCheckpoint(tree);
 }
 
 /** @returns undefined when the tenant has no such row */
@@ -59,8 +64,7 @@ export async function findEntry(
   tenantId: string,
   id: string,
 ): Promise<TreeEntry | undefined> {
-  const { rows } = await queryable.query<SelectedRow & Omit<TreeEntry, 'row'>>(ENTRY, [tenantId, id]);
-  const [found] = rows;
+  const found = await entryOf(queryable, tenantId, id);
   return found && { ...found, row: toAuditRow(found.fields) };
 }
 
@@ -71,10 +75,11 @@ export async function readHashes(
   wanted: readonly KeptHash[],
 ): Promise<Uint8Array[]> {
   if (wanted.length === 0) return [];
-  const { rows } = await queryable.query<{ hash: Uint8Array }>(HASHES, [
+  const rows = await hashesOf(
+    queryable,
     tenantId,
     wanted.map(({ leaf }) => leaf),
     wanted.map(({ root }) => root),
-  ]);
+  );
   return rows.map(({ hash }) => hash);
 }

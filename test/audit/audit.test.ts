@@ -39,9 +39,9 @@ describe('the audit log', () => {
       let statements = 0;
       await run(async (unit) => {
         const counting = {
-          query: <Row extends object>(text: string, values?: readonly unknown[]) => {
+          query: <Row extends object>(text: string, values?: readonly unknown[], members?: 'camelCase') => {
             statements += 1;
-            return unit.query<Row>(text, values);
+            return unit.query<Row>(text, values, members);
           },
         };
         await records.write(

@@ -50,9 +50,13 @@ async function explain(text: string, values: readonly unknown[] = []) {
 /** A connection that explains every statement before it runs it. */
 function explaining() {
   const plans: Awaited<ReturnType<typeof explain>>[] = [];
-  const query = async <Row extends object>(text: string, values?: readonly unknown[]) => {
+  const query = async <Row extends object>(
+    text: string,
+    values?: readonly unknown[],
+    members?: 'camelCase',
+  ) => {
     plans.push(await explain(text, values));
-    return test.database.query<Row>(text, values);
+    return test.database.query<Row>(text, values, members);
   };
   return { plans, query };
 }
@@ -81,8 +85,8 @@ describe('on a log of 120,000 rows', () => {
       { until: new Date(Date.now() - 172_800_000) },
     ];
     for (const filter of filters) {
-      const { text, values } = listQuery(tenantId, { limit: 50, ...filter });
-      const { plan, pages } = await explain(text, values);
+      const { statement, values } = listQuery(tenantId, { limit: 50, ...filter });
+      const { plan, pages } = await explain(statement.text, values);
       expect(plan).not.toContain('Seq Scan');
       expect(pages, `${JSON.stringify(filter)}\n${plan}`).toBeLessThan(1_300);
     }
@@ -91,8 +95,8 @@ describe('on a log of 120,000 rows', () => {
   it('a page of an actor has its rows on itself and on others, in one order, and goes on after a cursor', async () => {
     const row = await someRow();
     const page = async (cursor?: string) => {
-      const { text, values } = listQuery(tenantId, { limit: 7, actorId: row?.actor_id, cursor });
-      return (await test.database.query<{ id: string }>(text, values)).rows;
+      const { statement, values } = listQuery(tenantId, { limit: 7, actorId: row?.actor_id, cursor });
+      return statement(test.database, ...values);
     };
     const { rows } = await test.database.query<{ id: string; own: boolean }>(
       'SELECT id, actor_id = target_id AS own FROM audit_log WHERE tenant_id = $1 AND actor_id = $2 ORDER BY id DESC',
@@ -176,8 +180,8 @@ describe('on a log of 120,000 rows', () => {
        SELECT DISTINCT tenant_id AS id FROM made`,
     );
     await test.database.query('ANALYZE audit_log');
-    const { text, values } = listQuery(rows[0]?.id ?? '', { limit: 50, tokens: 'false' });
-    const { plan, pages } = await explain(text, values);
+    const { statement, values } = listQuery(rows[0]?.id ?? '', { limit: 50, tokens: 'false' });
+    const { plan, pages } = await explain(statement.text, values);
     expect(plan).toMatch(/audit_log_without_tokens.*rows=10[. ]/s);
     expect(pages, plan).toBeLessThan(50);
   });

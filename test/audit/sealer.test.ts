@@ -70,9 +70,9 @@ describe('the sealer', () => {
       auditKeys: AUDIT_KEYS,
       database: {
         transaction: () => Promise.reject(new Error('a transaction for nothing')),
-        query: <Row extends object>(text: string, values?: readonly unknown[]) => {
+        query: <Row extends object>(text: string, values?: readonly unknown[], members?: 'camelCase') => {
           statements += 1;
-          return test.database.query<Row>(text, values);
+          return test.database.query<Row>(text, values, members);
         },
       },
     });
@@ -167,10 +167,10 @@ describe('the sealer', () => {
         test.database.transaction(context, (transaction) =>
           work({
             ...transaction,
-            query: (text, values) =>
+            query: (text, values, members) =>
               text.startsWith('UPDATE audit_head')
                 ? Promise.reject(new Error('power cut'))
-                : transaction.query(text, values),
+                : transaction.query(text, values, members),
           }),
         ),
     });

@@ -113,9 +113,9 @@ async function* removeAddresses(
       let after: string | undefined = tenant.addressesGone ?? NIL;
       days !== null && after !== undefined;
     ) {
-      const part = { tenantId: tenant.id, after, days, limit };
+      const part = [tenant.id, after, days, limit] as const;
       const { looked, removed, latest } = await database.transaction({}, async (unit) => {
-        const piece = await addresses.removeAddresses(unit, part);
+        const piece = await addresses.removeAddresses(unit, ...part);
         if (piece.latest !== null) await tenants.noteAddressesGone(unit, tenant.id, piece.latest);
         return piece;
       });
