@@ -98,7 +98,10 @@ const newestCheckpoints = many<
 SELECT ${CHECKPOINT_COLUMNS} FROM audit_checkpoints c
 WHERE c.tenant_id = $1 AND c.n < coalesce($2::bigint, 9223372036854775807) ORDER BY c.n DESC LIMIT $3`);
 
-const COLUMNS_OF = Object.entries(AUDIT_CHECKPOINT.columns).map(([name, { sql }]) => [inSnakeCase(name), sql]);
+const COLUMNS_OF = Object.entries(AUDIT_CHECKPOINT.columns).map(([name, { sql }]) => [
+  inSnakeCase(name),
+  sql,
+]);
 const NAMES = COLUMNS_OF.map(([name]) => name).join(', ');
 
 // The rows are sent as JSON, so one statement inserts the checkpoints of all tenants. Bytes are hexadecimal in the
