@@ -140,7 +140,7 @@ describe('GET /api/v1/asyncapi.json', () => {
     let own = ['shop.cart.left'];
     const contract = new EventContractService({
       database: { query: () => Promise.reject(new Error('the types are given')) },
-      store: { findNamedTypes: async () => own },
+      store: { findNamedTypes: async () => own.map((filter) => ({ filter })) },
     });
     const context = await createTenantContext(rooms.database);
     const first = await contract.describe(context);
@@ -159,7 +159,7 @@ describe('GET /api/v1/asyncapi.json', () => {
     let own = Array.from({ length: 201 }, (_, n) => `shop.item_${n}.sold`);
     const contract = new EventContractService({
       database: { query: () => Promise.reject(new Error('the types are given')) },
-      store: { findNamedTypes: async () => own },
+      store: { findNamedTypes: async () => own.map((filter) => ({ filter })) },
     });
     const context = await createTenantContext(rooms.database);
     const of = (n: number) => contract.describe({ ...context, tenant: { ...context.tenant, name: `${n}` } });

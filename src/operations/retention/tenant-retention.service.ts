@@ -51,7 +51,8 @@ async function* removeDeliveries(
   let place = begin;
   for (const tenant of await shorter(needs, 'deliveriesDays', begin)) {
     for (let after: string | undefined = NIL; after !== undefined; ) {
-      const rows = await needs.deliveries.pageOfOld(needs.database, { ...tenant, after, limit });
+      const { tenantId, days } = tenant;
+      const rows = await needs.deliveries.pageOfOld(needs.database, tenantId, days, after, limit);
       const due = rows.flatMap(({ id, due }) => (due ? [id] : []));
       const removed = due.length === 0 ? 0 : await removePage(needs, { ...tenant, limit }, due);
       after = rows.length < limit ? undefined : rows.at(-1)?.id;
@@ -85,7 +86,7 @@ async function* removeEvents(
   for (const tenant of await shorter(needs, 'eventsDays', begin)) {
     await tenants.noteEventsGone(database, tenant.tenantId, tenant.days);
     for (let after: string | undefined = ''; after !== undefined; ) {
-      const rows = await events.pageOfOld(database, { ...tenant, after, limit });
+      const rows = await events.pageOfOld(database, tenant.tenantId, tenant.days, after, limit);
       const due = rows.flatMap(({ id, due }) => (due ? [id] : []));
       if (due.length > 0)
         await database.transaction({}, async (unit) => {

@@ -7,7 +7,7 @@ import type { Queryable, Rows } from './transaction.ts';
 /** Runs the statement. @throws ServiceError `temporarily_unavailable` when the database is down */
 export type Statement<Values extends readonly unknown[], Answer> = {
   (queryable: Queryable, ...values: Values): Promise<Answer>;
-  readonly text: string;
+  readonly text?: string;
 };
 
 /**

@@ -11,5 +11,6 @@ export class AccountReadingService extends Service<{ database: Pick<Database, 'q
   list = (
     context: Pick<RequestContext, 'tenant'>,
     range: { since: string | undefined; until: string | undefined },
-  ): Promise<DeliveryAccount[]> => store.list(this.needs.database, context.tenant.id, range);
+  ): Promise<DeliveryAccount[]> =>
+    store.list(this.needs.database, context.tenant.id, range.since, range.until);
 }

@@ -1,4 +1,4 @@
-// The tables of accounts.
+// Accounts of days and counts of hours: what has become of the deliveries that were accepted then.
 import {
   bigint,
   boolean,

@@ -21,8 +21,8 @@ export class AccountService extends Service<{
   countDay = async (day: string, pulse: Pulse): Promise<WrongAccount[]> => {
     const start = performance.now();
     const from = Date.parse(`${day}T00:00:00Z`);
-    const parts = await countSpans({ from, to: from + DAY_MS }, pulse, (span) =>
-      this.#store.count(this.needs.database, span),
+    const parts = await countSpans({ from, to: from + DAY_MS }, pulse, (...span) =>
+      this.#store.count(this.needs.database, ...span),
     );
     const numbers = addParts(parts, ({ tenantId }) => tenantId, NUMBERS);
     const wrong = await this.#store.save(
@@ -35,12 +35,12 @@ export class AccountService extends Service<{
   };
 
   /** Leaves the accounts of a day as they are from now on, because its rows go. */
-  closeDay = (day: string): Promise<void> => this.#store.close(this.needs.database, day);
+  closeDay = async (day: string): Promise<void> => void (await this.#store.close(this.needs.database, day));
 
   /** Counts today and each of the last `days` that is due. @returns the number of counted days */
   countDue = async (days: number, pulse: Pulse): Promise<number> => {
     const due = await this.#store.due(this.needs.database, days);
-    for (const day of due) await this.countDay(day, pulse);
+    for (const { day } of due) await this.countDay(day, pulse);
     return due.length;
   };
 }

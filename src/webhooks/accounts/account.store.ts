@@ -1,14 +1,18 @@
 // SQL of the accounts. The number of accepted deliveries is read from the events, all other numbers from the
 // deliveries.
 import { columnsOf } from '../../platform/columns.ts';
+import { changed, counted, many, only } from '../../platform/database/statements.ts';
+import { batchOf } from '../../platform/database/table.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
+import { DELIVERY_ACCOUNT } from './account.model.ts';
 import { type DeliveryAccount, NUMBERS, type TenantNumbers, type WrongAccount } from './account.ts';
 
 // An event and its deliveries have ids of the same millisecond and are committed together. The numbers of one snapshot
 // are therefore consistent, even while other events are accepted. An unfinished delivery counts as waiting when it has
 // a row of the outbox, waits in a crowd, or has a workflow of its generation and a time for its next attempt. Otherwise
 // it is stranded.
-const COUNT = `
+/** Counts the deliveries of all tenants that were accepted in a span, by state. The times are ISO 8601. */
+export const count = many<TenantNumbers, [from: string, to: string]>(`
 WITH accepted AS (
   SELECT tenant_id, sum(deliveries) AS n FROM events
   WHERE id >= uuid_of_time($1::timestamptz) AND id < uuid_of_time($2::timestamptz)
@@ -43,19 +47,16 @@ WITH accepted AS (
     coalesce(sum(n) FILTER (WHERE state = 'canceled'), 0) AS canceled, coalesce(sum(stranded), 0) AS stranded
   FROM shown GROUP BY tenant_id
 )
-SELECT coalesce(t.tenant_id, s.tenant_id) AS "tenantId", coalesce(t.n, 0)::float8 AS accepted,
+SELECT coalesce(t.tenant_id, s.tenant_id) AS tenant_id, coalesce(t.n, 0)::float8 AS accepted,
   coalesce(s.delivered, 0)::float8 AS delivered, coalesce(s.waiting, 0)::float8 AS waiting, coalesce(s.held, 0)::float8 AS held,
   coalesce(s.failed, 0)::float8 AS failed, coalesce(s.canceled, 0)::float8 AS canceled, coalesce(s.stranded, 0)::float8 AS stranded
-FROM accepted t FULL JOIN summed s ON s.tenant_id = t.tenant_id`;
+FROM accepted t FULL JOIN summed s ON s.tenant_id = t.tenant_id`);
 
-const COLUMNS = columnsOf<TenantNumbers>({
-  uuid: ['tenantId'],
-  bigint: NUMBERS,
-});
+const COLUMNS = batchOf(DELIVERY_ACCOUNT, ['tenantId', ...NUMBERS]);
 
 // `accepted` never shrinks, so that a later count that finds fewer events shows a loss. A count adds the
 // deliveries that retention has removed; it leaves an account from which retention removed some meanwhile.
-const SAVE = `
+const saveAll = many<WrongAccount, [day: string, tookMs: number, ...columns: unknown[][]]>(`
 WITH counted AS (
   SELECT * FROM ${COLUMNS.from('c', 3)}
   UNION ALL
@@ -72,37 +73,70 @@ WITH counted AS (
   INSERT INTO delivery_account_days (day, counted_at, took_ms) VALUES ($1::date, now(), $2)
   ON CONFLICT (day) DO UPDATE SET counted_at = now(), took_ms = excluded.took_ms
 )
-SELECT tenant_id AS "tenantId", $1::date::text AS day, accepted, delivered, waiting, held, failed, canceled, stranded, difference
-FROM saved WHERE difference <> 0 ORDER BY tenant_id`;
+SELECT tenant_id, $1::date::text AS day, accepted, delivered, waiting, held, failed, canceled, stranded, coalesce(difference, 0) AS difference
+FROM saved WHERE difference <> 0 ORDER BY tenant_id`);
+
+/** Stores the accounts of a day. @returns the accounts with a difference */
+export function save(
+  queryable: Queryable,
+  { day, tookMs }: { day: string; tookMs: number },
+  numbers: readonly TenantNumbers[],
+): Promise<WrongAccount[]> {
+  return saveAll(queryable, day, Math.round(tookMs), ...COLUMNS.of(numbers));
+}
+
+type Gone = 'accepted' | 'delivered' | 'failed' | 'canceled';
 
 const GONE = columnsOf<{ day: string } & Readonly<Record<Gone, number>>>({
   text: ['day'],
   int: ['accepted', 'delivered', 'failed', 'canceled'],
 });
 
-const NOTE_GONE = `
+const addGone = changed<[tenantId: string, ...columns: unknown[][]]>(`
 INSERT INTO delivery_accounts AS a (tenant_id, day, accepted, delivered, waiting, held, failed, canceled, stranded,
   gone_accepted, gone_delivered, gone_failed, gone_canceled, gone_at)
 SELECT $1, day::date, 0, 0, 0, 0, 0, 0, 0, sum(accepted), sum(delivered), sum(failed), sum(canceled), now() FROM ${GONE.from('g', 2)}
 GROUP BY day ORDER BY day
 ON CONFLICT (tenant_id, day) DO UPDATE SET gone_accepted = a.gone_accepted + excluded.gone_accepted,
   gone_delivered = a.gone_delivered + excluded.gone_delivered, gone_failed = a.gone_failed + excluded.gone_failed,
-  gone_canceled = a.gone_canceled + excluded.gone_canceled, gone_at = now()`;
+  gone_canceled = a.gone_canceled + excluded.gone_canceled, gone_at = now()`);
 
-// Today and yesterday are counted again after 20 times as long as their last count took. Older days are counted daily.
-const DUE = `
+/** Notes what is removed of a tenant's days, in the transaction that removes it. */
+export async function noteGone(
+  unit: Queryable,
+  tenantId: string,
+  numbers: readonly ({ readonly day: string } & Partial<Readonly<Record<Gone, number>>>)[],
+): Promise<void> {
+  const none = { accepted: 0, delivered: 0, failed: 0, canceled: 0 };
+  await addGone(unit, tenantId, ...GONE.of(numbers.map((one) => ({ ...none, ...one }))));
+}
+
+/** Notes that the rows of a day go, so that the day is not counted again. */
+export const close = changed<[day: string]>(`
+INSERT INTO delivery_account_days (day, counted_at, took_ms) VALUES ($1::date, 'infinity', 0)
+ON CONFLICT (day) DO UPDATE SET counted_at = excluded.counted_at`);
+
+/**
+ * Lists the days that are due for a count, the newest first: among today and the last `days`. Today and yesterday are
+ * counted again after 20 times as long as their last count took. Older days are counted daily.
+ */
+export const due = many<{ readonly day: string }, [days: number]>(`
 SELECT series.at::date::text AS day
 FROM (SELECT (now() AT TIME ZONE 'UTC')::date AS today) AS clock,
      generate_series(today - $1::int, today, interval '1 day') AS series (at)
 LEFT JOIN delivery_account_days c ON c.day = series.at::date
 WHERE c.day IS NULL OR c.counted_at <= now() - CASE
   WHEN c.day >= today - 1 THEN c.took_ms * interval '20 milliseconds' ELSE interval '1 day' END
-ORDER BY series.at DESC`;
+ORDER BY series.at DESC`);
 
-const LIST = `
-SELECT day::text AS day, accepted, delivered, waiting, held, failed, canceled, stranded, difference, counted_at AS "countedAt"
+/** Lists a tenant's accounts, the newest first. `since` is inclusive, `until` exclusive; days as `2026-11-21`. */
+export const list = many<
+  DeliveryAccount,
+  [tenantId: string, since: string | undefined, until: string | undefined]
+>(`
+SELECT day::text AS day, accepted, delivered, waiting, held, failed, canceled, stranded, coalesce(difference, 0) AS difference, counted_at
 FROM delivery_accounts WHERE tenant_id = $1 AND ($2::date IS NULL OR day >= $2) AND ($3::date IS NULL OR day < $3)
-ORDER BY day DESC LIMIT 1000`;
+ORDER BY day DESC LIMIT 1000`);
 
 /**
  * The sums of all accounts. `lost` and `stranded` cover the last `days`. `ageSeconds` is the time since the last count
@@ -115,88 +149,22 @@ export type AccountSums = {
   readonly ageSeconds: number | null;
 };
 
-const SUM = `
+export const sum = only<AccountSums, [days: number]>(`
 SELECT coalesce(sum(abs(difference - stranded)), 0)::float8 AS lost, coalesce(sum(stranded), 0)::float8 AS stranded,
   count(DISTINCT tenant_id)::int AS tenants,
-  (SELECT extract(epoch FROM now() - max(counted_at))::float8 FROM delivery_account_days WHERE counted_at < 'infinity') AS "ageSeconds"
-FROM delivery_accounts WHERE difference <> 0 AND day >= (now() AT TIME ZONE 'UTC')::date - $1::int`;
+  (SELECT extract(epoch FROM now() - max(counted_at))::float8 FROM delivery_account_days WHERE counted_at < 'infinity') AS age_seconds
+FROM delivery_accounts WHERE difference <> 0 AND day >= (now() AT TIME ZONE 'UTC')::date - $1::int`);
 
-/** Counts the deliveries of all tenants that were accepted in a span, by state. @param span times in ISO 8601 */
-export async function count(
-  queryable: Queryable,
-  span: { from: string; to: string },
-): Promise<TenantNumbers[]> {
-  return (await queryable.query<TenantNumbers>(COUNT, [span.from, span.to])).rows;
-}
+const OLD = `day < (now() AT TIME ZONE 'UTC')::date - $1::int`;
 
-/** Stores the accounts of a day. @returns the accounts with a difference */
-export async function save(
-  queryable: Queryable,
-  { day, tookMs }: { day: string; tookMs: number },
-  numbers: readonly TenantNumbers[],
-): Promise<WrongAccount[]> {
-  const { rows } = await queryable.query<WrongAccount>(SAVE, [
-    day,
-    Math.round(tookMs),
-    ...COLUMNS.of(numbers),
-  ]);
-  return rows;
-}
+const purgeDays = counted<[days: number]>(`DELETE FROM delivery_account_days WHERE ${OLD}`);
 
-type Gone = 'accepted' | 'delivered' | 'failed' | 'canceled';
-
-/** Notes what is removed of a tenant's days, in the transaction that removes it. */
-export async function noteGone(
-  unit: Queryable,
-  tenantId: string,
-  numbers: readonly ({ readonly day: string } & Partial<Readonly<Record<Gone, number>>>)[],
-): Promise<void> {
-  const none = { accepted: 0, delivered: 0, failed: 0, canceled: 0 };
-  await unit.query(NOTE_GONE, [tenantId, ...GONE.of(numbers.map((one) => ({ ...none, ...one })))]);
-}
-
-/** Notes that the rows of a day go, so that the day is not counted again. */
-export async function close(queryable: Queryable, day: string): Promise<void> {
-  await queryable.query(
-    `INSERT INTO delivery_account_days (day, counted_at, took_ms) VALUES ($1::date, 'infinity', 0)
-     ON CONFLICT (day) DO UPDATE SET counted_at = excluded.counted_at`,
-    [day],
-  );
-}
-
-/** Lists the days that are due for a count, the newest first: among today and the last `days`. */
-export async function due(queryable: Queryable, days: number): Promise<string[]> {
-  return (await queryable.query<{ day: string }>(DUE, [days])).rows.map(({ day }) => day);
-}
-
-/** Lists a tenant's accounts, the newest first. `since` is inclusive, `until` exclusive; days as `2026-11-21`. */
-export async function list(
-  queryable: Queryable,
-  tenantId: string,
-  { since, until }: { since: string | undefined; until: string | undefined },
-): Promise<DeliveryAccount[]> {
-  return (await queryable.query<DeliveryAccount>(LIST, [tenantId, since ?? null, until ?? null])).rows;
-}
-
-export async function sum(queryable: Queryable, days: number): Promise<AccountSums> {
-  return (
-    (await queryable.query<AccountSums>(SUM, [days])).rows[0] ?? {
-      lost: 0,
-      stranded: 0,
-      tenants: 0,
-      ageSeconds: null,
-    }
-  );
-}
+const purgeAccounts = counted<[days: number, limit: number]>(`
+DELETE FROM delivery_accounts WHERE (tenant_id, day) IN (
+  SELECT tenant_id, day FROM delivery_accounts WHERE ${OLD} ORDER BY day LIMIT $2)`);
 
 /** Deletes accounts that are older than `days`. @returns how many accounts, at most `limit` */
 export async function purge(queryable: Queryable, days: number, limit: number): Promise<number> {
-  const old = `day < (now() AT TIME ZONE 'UTC')::date - $1::int`;
-  await queryable.query(`DELETE FROM delivery_account_days WHERE ${old}`, [days]);
-  const { rowCount } = await queryable.query(
-    `DELETE FROM delivery_accounts WHERE (tenant_id, day) IN (
-           SELECT tenant_id, day FROM delivery_accounts WHERE ${old} ORDER BY day LIMIT $2)`,
-    [days, limit],
-  );
-  return rowCount;
+  await purgeDays(queryable, days);
+  return purgeAccounts(queryable, days, limit);
 }

@@ -31,7 +31,7 @@ export async function countHours({ database }: Needs, signal: AbortSignal): Prom
     const parts = await countSpans(
       { from, to: from + HOUR_MS },
       { signal, heartbeat: () => undefined },
-      (span) => store.count(database, span),
+      (...span) => store.count(database, ...span),
     );
     // A subscription has one tenant.
     const hour = addParts(parts, ({ subscriptionId }) => subscriptionId, ENDS);
@@ -60,7 +60,7 @@ export class HourReadingService extends Service<Needs> {
     subscriptionIds: readonly string[] | undefined,
   ): Promise<{ hours: Date[]; data: SubscriptionHours[]; countedAt: Date | null }> => {
     const { present, countedAt } = await store.readClock(this.needs.database);
-    const found = await store.list(this.needs.database, context.tenant.id, { subscriptionIds, present });
+    const found = await store.list(this.needs.database, context.tenant.id, subscriptionIds, present);
     const hours = hoursUntil(present);
     return { hours, data: arrangeHours(subscriptionIds ?? [null], hours, found), countedAt };
   };

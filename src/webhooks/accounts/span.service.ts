@@ -20,7 +20,7 @@ export type Pulse = { readonly heartbeat: () => void; readonly signal: AbortSign
 export async function countSpans<Part>(
   range: { readonly from: number; readonly to: number },
   pulse: Pulse,
-  count: (span: { from: string; to: string }) => Promise<readonly Part[]>,
+  count: (from: string, to: string) => Promise<readonly Part[]>,
 ): Promise<Part[]> {
   const parts: Part[] = [];
   let length: number = PACE.first;
@@ -29,7 +29,7 @@ export async function countSpans<Part>(
     const to = Math.min(from + length, range.to);
     const start = performance.now();
     try {
-      parts.push(...(await count({ from: new Date(from).toISOString(), to: new Date(to).toISOString() })));
+      parts.push(...(await count(new Date(from).toISOString(), new Date(to).toISOString())));
       from = to;
     } catch (error) {
       // The span may have been too long for one statement.

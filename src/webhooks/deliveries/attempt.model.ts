@@ -1,4 +1,4 @@
-// The tables of deliveries.
+// Attempts of deliveries: when each began, what it took, and what the receiver answered.
 import {
   boolean,
   defineTable,
@@ -7,6 +7,7 @@ import {
   json,
   nullable,
   primaryKey,
+  type RowOf,
   text,
   time,
   uuid,
@@ -29,3 +30,5 @@ export const ATTEMPT = defineTable('attempts', {
   responseExcerpt: nullable(text()),
   recordedAt: given(time()),
 });
+
+export type AttemptRow = RowOf<typeof ATTEMPT>;

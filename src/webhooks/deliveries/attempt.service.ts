@@ -159,7 +159,9 @@ export class AttemptService extends Service<AttemptNeeds> {
     { endpointOpen, subscriptionId }: LoadedDelivery,
     { workflow }: AttemptOptions,
   ): Promise<number | undefined> =>
-    workflow && endpointOpen ? permits.takePermit(this.needs.database, subscriptionId) : undefined;
+    workflow && endpointOpen
+      ? (await permits.takePermit(this.needs.database, subscriptionId))?.epoch
+      : undefined;
 
   /** Returns the permit of an attempt that is not made, so that the endpoint's next delivery can begin. */
   #returnPermit = async (delivery: LoadedDelivery, request: AttemptRequest): Promise<void> => {
@@ -219,10 +221,8 @@ export class AttemptService extends Service<AttemptNeeds> {
       const limited = full || endpoint.paced || endpoint.rated;
       if (endpoint.open && (!limited || request.grant === endpoint.epoch)) return undefined;
       // Without a workflow nothing is parked, because the delivery still has its row of the outbox.
-      if (
-        workflow &&
-        !(await deliveryRows.park(unit, { ...request, epoch: endpoint.epoch, outboxId: newId() }))
-      )
+      const { deliveryId, generation } = request;
+      if (workflow && !(await deliveryRows.park(unit, deliveryId, generation, endpoint.epoch, newId())))
         return undefined;
       if (endpoint.open) unit.afterCommit(() => this.needs.notifier.poke());
       return endpoint.epoch;

@@ -1,9 +1,11 @@
 // SQL that inserts attempts, and the record of a 2xx for many deliveries in one statement.
 import { columnsOf, isAmong } from '../../platform/columns.ts';
 import { boundsOf } from '../../platform/database/partitions.ts';
+import { many } from '../../platform/database/statements.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { deliver } from '../rows/delivery-row.ts';
 import { dropFirst } from '../rows/outbox.ts';
+import type { AttemptRow } from './attempt.model.ts';
 import type { AttemptReport } from './attempt.ts';
 
 /** A POST with a 2xx. `workflow` is the generation of the workflow that made it; null for a relay. */
@@ -40,7 +42,7 @@ const ATTEMPT = columnsOf<MadeAttempt>(
 );
 
 /** The parameters of the texts below: the bounds of the ids, which open only their partitions, and the columns. */
-const valuesOf = (made: readonly MadeAttempt[]): unknown[] => [
+const valuesOf = (made: readonly MadeAttempt[]): Columns => [
   ...boundsOf(made.map(({ report }) => report.deliveryId)),
   ...ATTEMPT.of(made),
   made.map(({ report }) => report.n),
@@ -62,9 +64,11 @@ INSERT INTO attempts (n, ${ATTEMPT.names})
 SELECT n, ${ATTEMPT.names} FROM numbered ORDER BY delivery_id
 ON CONFLICT (delivery_id, n)`;
 
-const INSERT_ATTEMPTS = `
+type Columns = [least: string, greatest: string, ...columns: unknown[][]];
+
+const insertAll = many<Pick<AttemptRow, 'deliveryId' | 'n'>, Columns>(`
 WITH ${numbered(`SELECT * FROM ${ATTEMPT.from('i', 3, { wanted: 'int' })}`)} ${INSERT} DO NOTHING
-RETURNING delivery_id AS "deliveryId", n`;
+RETURNING delivery_id, n`);
 
 const WITHIN = 'd.id = ANY($3::uuid[]) AND d.id BETWEEN $1 AND $2';
 
@@ -74,7 +78,7 @@ const SAME_POST = 'attempts.generation = excluded.generation AND attempts.starte
 // a success that is lost in a crash of the database is an attempt repeated. It also deletes the outbox row of a first
 // attempt of a relay. Deliveries are locked in id order, as in all statements that lock several. An attempt is missing
 // in the result when another POST took its number concurrently.
-const RECORD_DELIVERED = `
+const recordAll = many<RecordedDelivery & { readonly deliveryId: string }, Columns>(`
 WITH unflushed AS (
   SELECT set_config('synchronous_commit', 'off', true)
 ), ${numbered(`SELECT i.* FROM unflushed CROSS JOIN ${ATTEMPT.from('i', 3, { wanted: 'int', workflow: 'int' })}`)}, attempt AS (
@@ -93,9 +97,9 @@ WITH unflushed AS (
 ), handed_over AS (
   ${dropFirst('locked')}
 )
-SELECT delivery_id AS "deliveryId", n,
+SELECT delivery_id, n,
   workflow IS NULL AND ${isAmong('delivery_id', '(SELECT id FROM locked WHERE waiting_epoch IS NOT NULL) AS parked', 'id')} AS parked
-FROM numbered WHERE ${isAmong('delivery_id', 'attempt')}`;
+FROM numbered WHERE ${isAmong('delivery_id', 'attempt')}`);
 
 /**
  * Inserts the rows of POSTs of different deliveries, unless they were recorded before.
@@ -105,7 +109,7 @@ export async function insertNumbered(
   unit: Queryable,
   made: readonly MadeAttempt[],
 ): Promise<ReadonlyMap<string, number>> {
-  const { rows } = await unit.query<{ deliveryId: string; n: number }>(INSERT_ATTEMPTS, valuesOf(made));
+  const rows = await insertAll(unit, ...valuesOf(made));
   return new Map(rows.map(({ deliveryId, n }) => [deliveryId, n]));
 }
 
@@ -118,10 +122,8 @@ export async function recordDelivered(
   queryable: Queryable,
   successes: readonly DeliveredRecord[],
 ): Promise<(RecordedDelivery | undefined)[]> {
-  const { rows } = await queryable.query<RecordedDelivery & { deliveryId: string }>(RECORD_DELIVERED, [
-    ...valuesOf(successes),
-    successes.map(({ workflow }) => workflow),
-  ]);
+  const workflows = successes.map(({ workflow }) => workflow);
+  const rows = await recordAll(queryable, ...valuesOf(successes), workflows);
   const recorded = new Map(rows.map(({ deliveryId, n, parked }) => [deliveryId, { n, parked }]));
   return successes.map(({ report }) => recorded.get(report.deliveryId));
 }

@@ -1,25 +1,14 @@
 // What a failed attempt means for its endpoint: a hold, an outage, the next probe. Pure: the time is a parameter, and
 // comes from the database.
 // docs/decisions/0010-endpoint-recovery.md
+import type { EndpointColumns, HEALTH_COLUMNS } from './endpoint.model.ts';
 import { REFUSALS, REFUSALS_COUNT_AFTER_MS, type RecoverySettings } from './recovery-settings.ts';
 
 /**
  * The columns of an endpoint that failures change, and `recoveredAt`, the latest success that followed a failure.
  * `takesFirst`: before the failures it took a first attempt; false where that decides nothing.
  */
-export type EndpointHealth = {
-  readonly state: 'open' | 'held' | 'down';
-  readonly failuresInARow: number;
-  readonly failingSince: Date | null;
-  readonly failingDeliveries: readonly string[];
-  readonly recoveredAt: Date | null;
-  readonly holdUntil: Date | null;
-  readonly probeStep: number;
-  readonly probeAt: Date | null;
-  readonly permits: number | null;
-  readonly released: number;
-  readonly epoch: number;
-  readonly watched: boolean;
+export type EndpointHealth = Pick<EndpointColumns, (typeof HEALTH_COLUMNS)[number] | 'recoveredAt'> & {
   readonly takesFirst: boolean;
 };
 

@@ -1,4 +1,5 @@
 // SQL of permits and tokens: how many attempts may begin at an endpoint that is paced or has a rate.
+import { changed, counted, one } from '../../platform/database/statements.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 
 /** Spends permits and tokens for the rows of `claimed`, of endpoints that the expression `gate` has locked. */
@@ -8,7 +9,7 @@ UPDATE endpoints p SET permits = CASE WHEN p.permits IS NOT NULL THEN greatest(0
 FROM (SELECT endpoint, count(*)::int AS rows FROM claimed GROUP BY endpoint) AS c JOIN gate g ON g.subscription_id = c.endpoint
 WHERE p.subscription_id = c.endpoint`;
 
-const REFUND = `
+const give = counted<[endpoints: readonly string[], epochs: readonly number[]]>(`
 WITH given AS (
   SELECT p.subscription_id, r.rows FROM (
     SELECT endpoint, epoch, count(*)::int AS rows FROM unnest($1::uuid[], $2::bigint[]) AS w (endpoint, epoch) GROUP BY endpoint, epoch
@@ -16,7 +17,7 @@ WITH given AS (
   ORDER BY p.subscription_id FOR UPDATE OF p
 )
 UPDATE endpoints p SET permits = p.permits + given.rows, permits_at = now()
-FROM given WHERE p.subscription_id = given.subscription_id`;
+FROM given WHERE p.subscription_id = given.subscription_id`);
 
 /** Returns the permits of claims that began no attempt, unless the endpoint has closed since. */
 export async function refund(
@@ -25,37 +26,33 @@ export async function refund(
 ): Promise<number> {
   const paced = work.filter((row) => row.paced);
   if (paced.length === 0) return 0;
-  const values = [paced.map(({ endpoint }) => endpoint), paced.map(({ epoch }) => epoch)];
-  return (await queryable.query(REFUND, values)).rowCount;
+  const endpoints = paced.map(({ endpoint }) => endpoint);
+  return give(
+    queryable,
+    endpoints,
+    paced.map(({ epoch }) => epoch),
+  );
 }
 
 /** Returns the permit of an attempt that is not made. @returns whether the endpoint was paced at this epoch */
 export const returnPermit = async (queryable: Queryable, endpoint: string, epoch: number): Promise<boolean> =>
   (await refund(queryable, [{ endpoint, epoch, paced: true }])) > 0;
 
-// Rows of the outbox come before a retry that no relay let begin.
-const TAKE_PERMIT = `
+/**
+ * Lets one attempt begin as a relay's claim does, at an open endpoint that is paced or has a rate and for which nothing
+ * waits: rows of the outbox come before a retry that no relay let begin.
+ * @returns the endpoint's epoch; undefined when no attempt may begin
+ */
+export const takePermit = one<{ epoch: number }, [subscriptionId: string]>(`
 UPDATE endpoints p SET permits = endpoint_permits(p) - 1, permits_at = now(),
   tokens = coalesce(endpoint_tokens(p) - 1, p.tokens), tokens_at = greatest(p.tokens_at, now())
 WHERE p.subscription_id = $1 AND endpoint_is_open(p) AND (p.permits IS NOT NULL OR p.rate IS NOT NULL)
   AND coalesce(endpoint_permits(p) > 0, true) AND coalesce(endpoint_tokens(p) >= 1, true)
   AND NOT EXISTS (SELECT FROM outbox o WHERE o.tenant_id = p.tenant_id AND o.endpoint = p.subscription_id
     AND o.claimed_by IS NULL AND o.kind <> 'command')
-RETURNING p.epoch`;
-
-/**
- * Lets one attempt begin as a relay's claim does, at an open endpoint that is paced or has a rate and for which nothing
- * waits. @returns the endpoint's epoch; undefined when no attempt may begin
- */
-export async function takePermit(queryable: Queryable, subscriptionId: string): Promise<number | undefined> {
-  return (await queryable.query<{ epoch: number }>(TAKE_PERMIT, [subscriptionId])).rows[0]?.epoch;
-}
+RETURNING p.epoch`);
 
 /** Counts an attempt against the endpoint's rate. The claim of a relay has counted its attempts already. */
-export async function spendToken(queryable: Queryable, subscriptionId: string): Promise<void> {
-  await queryable.query(
-    `UPDATE endpoints SET tokens = endpoint_tokens(endpoints) - 1, tokens_at = greatest(tokens_at, now())
-         WHERE subscription_id = $1 AND rate IS NOT NULL`,
-    [subscriptionId],
-  );
-}
+export const spendToken = changed<[subscriptionId: string]>(`
+UPDATE endpoints SET tokens = endpoint_tokens(endpoints) - 1, tokens_at = greatest(tokens_at, now())
+WHERE subscription_id = $1 AND rate IS NOT NULL`);

@@ -162,7 +162,7 @@ export class EndpointRecoveryService extends Service<EndpointRecoveryNeeds> {
   };
 
   #warn = async (unit: Transaction, name: EndpointName, found: EndpointCase): Promise<void> => {
-    await store.noteWarned(unit, name, { warned: warningsEarned(found), warnedFor: found.failingSince });
+    await store.noteWarned(unit, name, warningsEarned(found), found.failingSince);
     await this.#announce(unit, name, 'failing', {
       host: found.host,
       state: endpointStateOf(found),
@@ -174,7 +174,7 @@ export class EndpointRecoveryService extends Service<EndpointRecoveryNeeds> {
   };
 
   #announceRecovery = async (unit: Transaction, name: EndpointName, found: EndpointCase): Promise<void> => {
-    await store.noteWarned(unit, name, { warned: 0, warnedFor: null });
+    await store.noteWarned(unit, name, 0, null);
     await this.#announce(unit, name, 'recovered', { host: found.host, failing_since: iso(found.warnedFor) });
   };
 

@@ -1,4 +1,5 @@
 // The state of an endpoint in one word. Pure: the endpoint's row and the database's clock are parameters.
+import type { EndpointColumns } from './endpoint.model.ts';
 
 /** So many different deliveries show a fault of the endpoint. */
 const SEVERAL = 3;
@@ -6,19 +7,17 @@ const SEVERAL = 3;
 export type EndpointName = { readonly tenantId: string; readonly subscriptionId: string };
 
 /** What decides the state, of an endpoint's row, with `now` by the database's clock. */
-export type StateFacts = {
+export type StateFacts = Pick<
+  EndpointColumns,
+  'active' | 'deleted' | 'state' | 'holdUntil' | 'failingSince'
+> & {
   readonly now: Date;
-  readonly active: boolean;
-  readonly deleted: boolean;
   readonly suspended: boolean;
   /** An operator holds the host. */
   readonly hostHeld: boolean;
-  readonly state: 'open' | 'held' | 'down';
   readonly open: boolean;
-  readonly holdUntil: Date | null;
   /** Attempts that may begin while the endpoint is paced; null when it is not paced. */
   readonly permits: number | null;
-  readonly failingSince: Date | null;
   /** Different deliveries that have failed since the last success, counted up to 3. */
   readonly failingDeliveries: number;
   readonly waiting: number;

@@ -1,4 +1,5 @@
-// The tables of endpoints.
+// Endpoints: whether attempts may begin at a subscription's receiver, how many, and what it has failed with; and the
+// hosts that operators hold.
 import {
   bigint,
   boolean,
@@ -9,6 +10,7 @@ import {
   integer,
   nullable,
   primaryKey,
+  type RowOf,
   text,
   time,
   uuid,
@@ -20,7 +22,7 @@ export const ENDPOINT = defineTable('endpoints', {
   tenantId: uuid(),
   active: given(boolean()),
   deleted: given(boolean()),
-  state: given(text()),
+  state: given(text<'open' | 'held' | 'down'>()),
   epoch: given(bigint()),
   holdUntil: nullable(time()),
   tenantHeldUntil: nullable(exactTime()),
@@ -45,6 +47,23 @@ export const ENDPOINT = defineTable('endpoints', {
   p90Ms: nullable(integer()),
   updatedAt: given(time()),
 });
+
+export type EndpointColumns = RowOf<typeof ENDPOINT>;
+
+/** The columns that a failed attempt changes. */
+export const HEALTH_COLUMNS = [
+  'state',
+  'failuresInARow',
+  'failingSince',
+  'failingDeliveries',
+  'holdUntil',
+  'probeStep',
+  'probeAt',
+  'permits',
+  'released',
+  'epoch',
+  'watched',
+] as const;
 
 export const HOST_HOLD = defineTable('host_holds', {
   host: primaryKey(text()),

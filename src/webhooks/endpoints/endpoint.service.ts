@@ -49,7 +49,7 @@ export class EndpointService extends Service<EndpointNeeds> {
     subscriptionId: string,
     active: boolean,
   ): Promise<{ changed: boolean }> => {
-    const change = await store.setActive(unit, subscriptionId, { active });
+    const change = await store.setActive(unit, subscriptionId, active, null);
     if (change !== undefined) await announce(this.needs, unit, [change], { opened: active });
     return { changed: change !== undefined };
   };
@@ -118,7 +118,7 @@ export class EndpointService extends Service<EndpointNeeds> {
     subscriptionId: string,
     failingForDays: number,
   ): Promise<{ changed: boolean }> => {
-    const change = await store.setActive(unit, subscriptionId, { active: false, failingForDays });
+    const change = await store.setActive(unit, subscriptionId, false, failingForDays);
     return { changed: change !== undefined };
   };
 

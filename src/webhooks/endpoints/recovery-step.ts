@@ -3,6 +3,7 @@
 // docs/decisions/0010-endpoint-recovery.md
 
 import { roundDue } from '../rows/crowd.ts';
+import type { EndpointColumns } from './endpoint.model.ts';
 import { type EndpointState, endpointStateOf, refusesAll, type StateFacts } from './endpoint-state.ts';
 
 const SECOND = 1_000;
@@ -17,19 +18,16 @@ const SHORTEST_WAIT = 5 * SECOND;
 const LONGEST_WAIT = HOUR;
 
 /** An endpoint's row, with `now` by the database's clock. */
-export type EndpointFacts = StateFacts & {
-  /** When the hold of the host ends; null for a hold without an end. */
-  readonly hostHeldUntil: Date | null;
-  /** When the last hold of the tenant or the host ended. Before that no attempt could succeed. */
-  readonly restedUntil: Date | null;
-  readonly probeAt: Date | null;
-  readonly permitsAt: Date | null;
-  readonly warned: number;
-  readonly warnedFor: Date | null;
-  readonly disableAfterDays: number;
-  /** When the first delivery of the endpoint's crowd is due; null without a crowd. */
-  readonly crowdDueAt: Date | null;
-};
+export type EndpointFacts = StateFacts &
+  Pick<EndpointColumns, 'probeAt' | 'permitsAt' | 'warned' | 'warnedFor'> & {
+    /** When the hold of the host ends; null for a hold without an end. */
+    readonly hostHeldUntil: Date | null;
+    /** When the last hold of the tenant or the host ended. Before that no attempt could succeed. */
+    readonly restedUntil: Date | null;
+    readonly disableAfterDays: number;
+    /** When the first delivery of the endpoint's crowd is due; null without a crowd. */
+    readonly crowdDueAt: Date | null;
+  };
 
 export type DueRecoveryStep = 'sendRetries' | 'warn' | 'announceRecovery' | 'deactivate';
 

@@ -26,7 +26,9 @@ export class EventContractService extends Service<{
   /** Describes the catalogue's types and those of the tenant's own that its subscriptions name. */
   describe = async ({ tenant }: RequestContext): Promise<EventContract> => {
     const named = await this.#store.findNamedTypes(this.needs.database, tenant.id);
-    const own = named.filter((type) => findEventType(type) === undefined && !isReserved(type));
+    const own = named
+      .map(({ filter }) => filter)
+      .filter((type) => findEventType(type) === undefined && !isReserved(type));
     const make = () => write(createAsyncApi(tenant, own));
     if (own.length > OWN_TYPES_KEPT) return make();
     const { id, slug, name, baseUrl } = tenant;

@@ -1,6 +1,7 @@
 // SQL that finds the types of events that have become visible since an earlier look, of many tenants in one statement.
 // docs/decisions/0042-held-reads.md
 import type { RowPlace, SnapshotPosition } from '../../platform/database/snapshot-position.ts';
+import { many } from '../../platform/database/statements.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import type { TenantNews } from './event-news.ts';
 import { FEED_SLACK_MS, FEED_START, LAST_ID, positionAfterAll, positionAfterPage } from './feed-cursor.ts';
@@ -19,22 +20,6 @@ export type Look = {
 /** The most rows of one tenant that a look reads; beyond them the events are of any type. */
 const MOST_ROWS = 1_000;
 
-const LOOK = `
-WITH moment AS (
-  SELECT pg_snapshot_xmax(seen) AS next, ARRAY(SELECT xid FROM pg_snapshot_xip(seen) AS xid ORDER BY xid) AS unfinished, now() AS read_at
-  FROM pg_current_snapshot() AS seen
-)
-SELECT moment.next::text, moment.unfinished::text[], moment.read_at AS "readAt", news.tenant AS "tenantId", news.types,
-  news.last::text
-FROM moment LEFT JOIN (
-  SELECT asked.tenant, CASE WHEN count(*) < $7 THEN array_agg(DISTINCT e.type) END AS types,
-    (array_agg(e.xid ORDER BY e.xid DESC))[1] AS last
-  FROM unnest($1::uuid[]) AS asked (tenant)
-  CROSS JOIN LATERAL event_feed(asked.tenant, $2::xid8, $3::uuid, $4::xid8[], $5::uuid[],
-    uuid_of_time(now() - $6::float8 * interval '1 millisecond'), NULL, $7::int) AS e
-  GROUP BY asked.tenant
-) AS news ON true`;
-
 type Row = {
   next: string;
   unfinished: readonly string[];
@@ -43,6 +28,33 @@ type Row = {
   types: string[] | null;
   last: string | null;
 };
+
+const readNews = many<
+  Row,
+  [
+    tenantIds: readonly string[],
+    xid: string,
+    id: string,
+    openXids: readonly string[],
+    openIds: readonly string[],
+    slackMs: number,
+    most: number,
+  ]
+>(`
+WITH moment AS (
+  SELECT pg_snapshot_xmax(seen) AS next, ARRAY(SELECT xid FROM pg_snapshot_xip(seen) AS xid ORDER BY xid) AS unfinished, now() AS read_at
+  FROM pg_current_snapshot() AS seen
+)
+SELECT moment.next::text, moment.unfinished::text[], moment.read_at AS read_at, news.tenant AS tenant_id, news.types,
+  news.last::text
+FROM moment LEFT JOIN (
+  SELECT asked.tenant, CASE WHEN count(*) < $7 THEN array_agg(DISTINCT e.type) END AS types,
+    (array_agg(e.xid ORDER BY e.xid DESC))[1] AS last
+  FROM unnest($1::uuid[]) AS asked (tenant)
+  CROSS JOIN LATERAL event_feed(asked.tenant, $2::xid8, $3::uuid, $4::xid8[], $5::uuid[],
+    uuid_of_time(now() - $6::float8 * interval '1 millisecond'), NULL, $7::int) AS e
+  GROUP BY asked.tenant
+) AS news ON true`);
 
 /**
  * Looks at the events of tenants. @param since the position after the look before
@@ -54,7 +66,8 @@ export async function look(
   since: SnapshotPosition | undefined,
 ): Promise<Look> {
   const { xid, id, open } = since ?? FEED_START;
-  const { rows } = await queryable.query<Row>(LOOK, [
+  const rows = await readNews(
+    queryable,
     since === undefined ? [] : tenantIds,
     xid.toString(),
     id,
@@ -62,7 +75,7 @@ export async function look(
     open.map((row) => row.id),
     FEED_SLACK_MS,
     MOST_ROWS,
-  ]);
+  );
   const [first] = rows;
   if (first === undefined) throw new Error('the look gave no row');
   const seen = { next: BigInt(first.next), unfinished: first.unfinished.map(BigInt) };

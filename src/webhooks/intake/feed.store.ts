@@ -1,6 +1,7 @@
 // SQL that reads events: the feed, and single events.
 // docs/decisions/0012-event-feed.md
 import type { RowPlace, SeenTransactions } from '../../platform/database/snapshot-position.ts';
+import { changed, many, one } from '../../platform/database/statements.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { FEED_SLACK_MS, type FeedPosition, NEWEST, timeOf } from './feed-cursor.ts';
 
@@ -58,6 +59,17 @@ type Row = {
   createdAt: Date;
 };
 
+type RequestValues = [
+  floor: Date,
+  since: Date | undefined,
+  types: readonly string[] | undefined,
+  prefixes: readonly string[] | undefined,
+  most: number,
+  limit: number,
+  mostBytes: number,
+];
+type PageValues = [tenantId: string, xid: string, id: string, ...RequestValues];
+
 /** The most rows that a request with a type reads, so that a rare type does not cause a read of all events. */
 const MAX_SCANNED = 5_000;
 
@@ -82,21 +94,24 @@ WITH moment AS (
 ), ending AS (
   SELECT xid AS last_xid, id AS last_id FROM scanned ORDER BY xid ${opposite}, id ${opposite} LIMIT 1
 )
-SELECT moment.next::text, moment.unfinished::text[], moment.read_at AS "readAt", (SELECT count(*)::int FROM scanned) AS scanned,
-  (SELECT count(*)::int FROM matched) AS matched, ending.last_xid::text AS "lastXid", ending.last_id AS "lastId",
-  page.id, page.xid::text, e.test, ${BODY}, e.created_at AS "createdAt"
+SELECT moment.next::text, moment.unfinished::text[], moment.read_at AS read_at, (SELECT count(*)::int FROM scanned) AS scanned,
+  (SELECT count(*)::int FROM matched) AS matched, ending.last_xid::text AS last_xid, ending.last_id AS last_id,
+  page.id, page.xid::text, e.test, ${BODY}, e.created_at
 FROM moment LEFT JOIN ending ON true LEFT JOIN page ON true LEFT JOIN events e ON e.id = page.id
 ORDER BY page.n`;
 
-const PAGE = pageOf(
-  `SELECT * FROM event_feed($1, $2::xid8, $3::uuid, $11::xid8[], $12::uuid[], uuid_of_time($4::timestamptz), $5::timestamptz, $8)`,
-  'ASC',
-  'DESC',
+const pageAfter = many<Row, [...PageValues, openXids: readonly string[], openIds: readonly string[]]>(
+  pageOf(
+    `SELECT * FROM event_feed($1, $2::xid8, $3::uuid, $11::xid8[], $12::uuid[], uuid_of_time($4::timestamptz), $5::timestamptz, $8)`,
+    'ASC',
+    'DESC',
+  ),
 );
 
 // As event_feed, in the other direction: the bounds of ids name the partitions, that of xid ends the index's range.
-const NEWEST_PAGE = pageOf(
-  `
+const pageBefore = many<Row, [...PageValues, ceiling: Date]>(
+  pageOf(
+    `
   SELECT e.xid, e.id, e.type, octet_length(e.body) AS size
   FROM events e
   WHERE e.tenant_id = $1 AND NOT e.test AND (e.xid, e.id) < ($2::xid8, $3::uuid) AND e.xid < pg_snapshot_xmax(pg_current_snapshot())
@@ -105,20 +120,24 @@ const NEWEST_PAGE = pageOf(
       SELECT p.xid FROM events p WHERE $5 IS NOT NULL AND p.id < uuid_of_time($5 - interval '10 minutes') ORDER BY p.id DESC LIMIT 1
     ), '0')
   ORDER BY e.xid DESC, e.id DESC LIMIT $8`,
-  'DESC',
-  'ASC',
+    'DESC',
+    'ASC',
+  ),
 );
 
 /** Of the 48 bits of an id's time. */
 const LAST_TIME = 2 ** 48 - 1;
 
 // Without statistics of a day that has just begun the planner would rather read and sort all that is left of it.
-const IN_ORDER = `
-SELECT set_config(name, 'off', true) FROM unnest(ARRAY['enable_sort', 'enable_bitmapscan', 'enable_seqscan']) AS name`;
+const readInOrder = changed(`
+SELECT set_config(name, 'off', true) FROM unnest(ARRAY['enable_sort', 'enable_bitmapscan', 'enable_seqscan']) AS name`);
 
 // A publisher may choose an event id that the service has used. The newer event is returned.
-const FIND = `
-SELECT id, xid::text, test, ${BODY}, created_at AS "createdAt" FROM events WHERE tenant_id = $1 AND event_id = $2 ORDER BY id DESC LIMIT 1`;
+const findLatest = one<
+  Pick<Row, 'xid' | 'test' | 'body' | 'createdAt'> & { id: string },
+  [tenantId: string, eventId: string]
+>(`
+SELECT id, xid::text, test, ${BODY}, created_at FROM events WHERE tenant_id = $1 AND event_id = $2 ORDER BY id DESC LIMIT 1`);
 
 /** A request with a type first reads so many rows for each event that it may give: most types are not rare. */
 const FIRST_SCANNED = 5;
@@ -126,9 +145,9 @@ const FIRST_SCANNED = 5;
 /** Reads the events after a position, the oldest first. */
 export function read(queryable: Queryable, tenantId: string, request: FeedRequest): Promise<FeedPage> {
   const { xid, id, open } = request.after;
-  const others = [open.map((row) => row.xid.toString()), open.map((row) => row.id)];
+  const others = [open.map((row) => row.xid.toString()), open.map((row) => row.id)] as const;
   return readPage(request, (most) =>
-    scan(queryable, PAGE, [tenantId, xid.toString(), id, ...valuesOf(request, most), ...others], most),
+    scan(pageAfter(queryable, tenantId, xid.toString(), id, ...valuesOf(request, most), ...others), most),
   );
 }
 
@@ -140,18 +159,17 @@ export async function readNewest(
 ): Promise<FeedPage> {
   const { xid, id } = request.before ?? NEWEST;
   const ceiling = new Date(Math.min(timeOf(id) + FEED_SLACK_MS, LAST_TIME));
-  await unit.query(IN_ORDER);
+  await readInOrder(unit);
   return readPage(request, (most) =>
-    scan(unit, NEWEST_PAGE, [tenantId, xid.toString(), id, ...valuesOf(request, most), ceiling], most),
+    scan(pageBefore(unit, tenantId, xid.toString(), id, ...valuesOf(request, most), ceiling), most),
   );
 }
 
-/** Parameters $4 to $10. */
-const valuesOf = ({ floor, since, types, limit, mostBytes }: AnyRequest, most: number) => [
+const valuesOf = ({ floor, since, types, limit, mostBytes }: AnyRequest, most: number): RequestValues => [
   floor,
-  since ?? null,
-  types?.exact ?? null,
-  types?.prefixes ?? null,
+  since,
+  types?.exact,
+  types?.prefixes,
   most,
   limit,
   mostBytes,
@@ -170,27 +188,22 @@ async function readPage(
 }
 
 /** @param most rows that are read. @returns the page, and how many of the rows have a type that is asked for */
-async function scan(
-  queryable: Queryable,
-  statement: string,
-  values: readonly unknown[],
-  most: number,
-): Promise<Scan> {
-  const { rows } = await queryable.query<Row>(statement, values);
+async function scan(page: Promise<Row[]>, most: number): Promise<Scan> {
+  const rows = await page;
   const [first] = rows;
   if (first === undefined) throw new Error('the feed gave no row');
   const events = rows.flatMap((row) => (row.id === null ? [] : [toStoredEvent(row, row.id)]));
   const isCut = events.length < first.matched;
   const { lastXid: xid, lastId: id } = first;
   const lastRead = xid === null || id === null ? undefined : { xid: BigInt(xid), id };
-  const page = {
+  const read = {
     events,
     seen: { next: BigInt(first.next), unfinished: first.unfinished.map(BigInt) },
     readAt: first.readAt,
     hasMore: isCut || first.scanned >= most,
     last: isCut ? events.at(-1) : lastRead,
   };
-  return { page, matched: first.matched };
+  return { page: read, matched: first.matched };
 }
 
 /** Reads one event; a test event too. */
@@ -199,10 +212,10 @@ export async function find(
   tenantId: string,
   eventId: string,
 ): Promise<StoredEvent | undefined> {
-  const { rows } = await queryable.query<Row & { id: string }>(FIND, [tenantId, eventId]);
-  return rows[0] === undefined ? undefined : toStoredEvent(rows[0], rows[0].id);
+  const row = await findLatest(queryable, tenantId, eventId);
+  return row && toStoredEvent(row, row.id);
 }
 
-function toStoredEvent(row: Row, id: string): StoredEvent {
+function toStoredEvent(row: Pick<Row, 'xid' | 'test' | 'body' | 'createdAt'>, id: string): StoredEvent {
   return { id, xid: BigInt(row.xid), test: row.test, body: row.body, createdAt: row.createdAt };
 }

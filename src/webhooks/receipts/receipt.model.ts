@@ -1,10 +1,11 @@
-// The tables of receipts.
+// Receipts: an event that ended an agent's access, and how many get it. Its id is the event's.
 import {
   defineTable,
   given,
   integer,
   nullable,
   primaryKey,
+  type RowOf,
   text,
   time,
   uuid,
@@ -19,3 +20,5 @@ export const RECEIPT = defineTable('receipts', {
   createdAt: given(time()),
   completedAt: nullable(time()),
 });
+
+export type ReceiptRow = RowOf<typeof RECEIPT>;

@@ -11,12 +11,12 @@ import type { Queryable } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { Service } from '../../platform/service.ts';
 import type { RecordService } from '../intake/record.service.ts';
+import type { ReceiptRow } from './receipt.model.ts';
 import type { ReceiptName } from './receipt.store.ts';
 import * as store from './receipt.store.ts';
 import {
   decideReceiptStep,
   describeReceipt,
-  type ReceiptRow,
   type ReceiptStatus,
   type ReceiptStep,
   type ReceiptSummary,
@@ -60,7 +60,7 @@ export class ReceiptService extends Service<ReceiptNeeds> {
   ): Promise<Receipt> => {
     const queryable = transaction ?? this.needs.database;
     const name = { tenantId: tenant.id, id };
-    const row = await store.read(queryable, name);
+    const row = await store.read(queryable, name.tenantId, name.id);
     if (row?.agentId !== agentId)
       throw new ServiceError('not_found', { detail: 'There is no such receipt.' });
     return this.#toReceipt(row, await store.receivers(queryable, name));
@@ -72,7 +72,7 @@ export class ReceiptService extends Service<ReceiptNeeds> {
     agentId: string,
     request: PageRequest,
   ): Promise<Page<ReceiptRow>> =>
-    store.list(transaction ?? this.needs.database, { tenantId: tenant.id, agentId }, request);
+    store.list(transaction ?? this.needs.database, request, tenant.id, agentId);
 
   /** Counts the webhooks and streams that an event of this type about the agent would go to now. */
   countReceivers = (
@@ -86,7 +86,7 @@ export class ReceiptService extends Service<ReceiptNeeds> {
 
   /** Describes the receipt for the Temporal UI. @returns undefined for an unknown receipt */
   describe = async (name: ReceiptName): Promise<{ summary: string; agentId: string } | undefined> => {
-    const row = await store.read(this.needs.database, name);
+    const row = await store.read(this.needs.database, name.tenantId, name.id);
     return row && { summary: `${row.cause} · ${row.receivers} receivers`, agentId: row.agentId };
   };
 
@@ -94,7 +94,7 @@ export class ReceiptService extends Service<ReceiptNeeds> {
   complete = (name: ReceiptName): Promise<ReceiptStanding> => {
     const { database, records } = this.needs;
     return database.transaction({}, async (unit) => {
-      const row = await store.read(unit, name, { lock: true });
+      const row = await store.lock(unit, name.tenantId, name.id);
       if (row === undefined) return GONE;
       const receipt = this.#toReceipt(row, await store.receivers(unit, name));
       if (decideReceiptStep(row, receipt, row.now).kind === 'complete') {
@@ -129,7 +129,7 @@ export class ReceiptService extends Service<ReceiptNeeds> {
   };
 
   #look = async (queryable: Queryable, name: ReceiptName): Promise<ReceiptStanding> => {
-    const row = await store.read(queryable, name);
+    const row = await store.read(queryable, name.tenantId, name.id);
     if (row === undefined) return GONE;
     const receipt = this.#toReceipt(row, await store.receivers(queryable, name));
     return {

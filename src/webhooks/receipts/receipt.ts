@@ -1,5 +1,6 @@
 // A receipt of an event that ended access: what its deliveries say together, and the next step of its workflow. Pure.
 // docs/decisions/0031-receipts.md
+import type { ReceiptRow } from './receipt.model.ts';
 
 /** The types of events that get a receipt. */
 export const FOLLOWED = [
@@ -33,17 +34,6 @@ export type Receiver = {
   readonly acknowledgedAt: Date | null;
   readonly attempts: number;
   readonly lastError: string | null;
-};
-
-/** A row of `receipts`. */
-export type ReceiptRow = {
-  readonly id: string;
-  readonly tenantId: string;
-  readonly agentId: string;
-  readonly cause: string;
-  readonly receivers: number;
-  readonly createdAt: Date;
-  readonly completedAt: Date | null;
 };
 
 export type ReceiptSummary = {

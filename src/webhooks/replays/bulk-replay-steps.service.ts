@@ -60,7 +60,7 @@ export class BulkReplayStepService extends Service<BulkReplayStepNeeds> {
       );
       if (endpoint === undefined || endpoint.deleted) return this.#end(unit, replay, 'canceled');
       if (!endpoint.active) return standingOf(replay, 'wait_for_subscription');
-      const waiting = await replays.waiting(unit, replay, this.#pace.waiting);
+      const waiting = await replays.waiting(unit, replay.tenantId, replay.subscriptionId, this.#pace.waiting);
       if (waiting >= this.#pace.waiting) return standingOf(replay, 'wait_for_relay');
       return this.#replayChunk(unit, replay);
     });
@@ -85,7 +85,7 @@ export class BulkReplayStepService extends Service<BulkReplayStepNeeds> {
     const options = { id: replay.id, after: replay.nextAfter, limit: this.#pace.chunk };
     const done = await replays.replay(unit, rangeOf(replay), options);
     if (done.replayed > 0) unit.afterCommit(() => this.needs.notifier.poke());
-    await this.#store.advance(unit, replay.id, done);
+    await this.#store.advance(unit, replay.id, done.replayed, done.last);
     const after = { ...replay, replayed: replay.replayed + done.replayed };
     return done.replayed < this.#pace.chunk
       ? this.#end(unit, after, 'completed')

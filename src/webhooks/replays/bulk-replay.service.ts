@@ -59,20 +59,13 @@ export class BulkReplayService extends Service<BulkReplayNeeds> {
       await this.#requireActive(joined, subscriptionId);
       const range = await readRange(joined, subscriptionId, request);
       const { tenantId, status, since, until, endedBy } = range;
-      const replay = await store.insert(transaction, {
-        id: newId(),
-        tenantId,
-        subscriptionId,
-        deliveryStatus: status,
-        since,
-        until,
-        matched: await replays.count(transaction, range),
-        createdAt: endedBy,
-      });
+      const matched = await replays.count(transaction, range);
+      const row = [newId(), tenantId, subscriptionId, status, since, until, matched, endedBy] as const;
+      const replay = await store.insert(transaction, ...row);
       if (replay === undefined) {
         const running = await store.findRunning(transaction, subscriptionId);
         throw new ServiceError('conflict', {
-          detail: `The bulk replay ${running ?? ''} of this subscription has not ended.`,
+          detail: `The bulk replay ${running?.id ?? ''} of this subscription has not ended.`,
         });
       }
       await this.needs.endpoints.endHold(transaction, subscriptionId);
@@ -94,11 +87,7 @@ export class BulkReplayService extends Service<BulkReplayNeeds> {
 
   /** Lists a page, the newest first. */
   list = (context: RequestContext, subscriptionId: string, request: PageRequest): Promise<Page<BulkReplay>> =>
-    store.list(
-      context.transaction ?? this.needs.database,
-      { tenantId: context.tenant.id, subscriptionId },
-      request,
-    );
+    store.list(context.transaction ?? this.needs.database, request, context.tenant.id, subscriptionId);
 
   /**
    * Cancels a bulk replay. Deliveries that it has replayed continue. A repetition changes nothing.
@@ -117,7 +106,7 @@ export class BulkReplayService extends Service<BulkReplayNeeds> {
   describe = async (
     name: BulkReplayName,
   ): Promise<{ summary: string; subscriptionId: string; host: string } | undefined> => {
-    const found = await store.describe(this.needs.database, name);
+    const found = await store.describe(this.needs.database, name.tenantId, name.id);
     if (found === undefined) return undefined;
     const { subscriptionId, host, deliveryStatus } = found;
     return { summary: `${host} · ${deliveryStatus}`, subscriptionId, host };

@@ -1,4 +1,5 @@
 // The type of a bulk replay: many deliveries of one subscription are replayed. Pure.
+import type { BulkReplayRow } from './bulk-replay.model.ts';
 
 export const REPLAYABLE = ['failed', 'canceled', 'delivered'] as const;
 export type ReplayableStatus = (typeof REPLAYABLE)[number];
@@ -12,21 +13,7 @@ export type BulkReplayEnd = (typeof BULK_REPLAY_ENDS)[number];
 /** What has become of deliveries that were replayed, as they are now. `unknown`: their rows are gone, or not named. */
 export const REPLAY_OUTCOMES = ['delivered', 'waiting', 'failed', 'canceled', 'unknown'] as const;
 
-/** `matched`: deliveries in the range at the beginning. `nextAfter`: id of the last delivery that was handled. */
-export type BulkReplay = {
-  readonly id: string;
-  readonly tenantId: string;
-  readonly subscriptionId: string;
-  readonly deliveryStatus: ReplayableStatus;
-  readonly since: Date;
-  readonly until: Date;
-  readonly status: BulkReplayStatus;
-  readonly endReason: BulkReplayEnd | null;
-  readonly matched: number;
-  readonly replayed: number;
-  readonly nextAfter: string;
-  readonly createdAt: Date;
-  readonly completedAt: Date | null;
+export type BulkReplay = BulkReplayRow & {
   readonly outcomes?: Readonly<Record<(typeof REPLAY_OUTCOMES)[number], number>>;
 };
 

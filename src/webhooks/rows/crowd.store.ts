@@ -3,16 +3,28 @@
 // docs/decisions/0043-crowds.md
 
 import { boundsOf } from '../../platform/database/partitions.ts';
-import { counted, many, one } from '../../platform/database/statements.ts';
-import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
+import { counted, many, value } from '../../platform/database/statements.ts';
+import type { Transaction } from '../../platform/database/transaction.ts';
 import type { EndpointName } from '../endpoints/endpoint-state.ts';
 import { attemptCrowded, leaveCrowd } from './crowd.ts';
 import { OVERDUE_CROWDS } from './leftovers.ts';
 
-type Due = { readonly due: Date | null };
+/** Lists endpoints whose workflow has not released their crowd for `lateMs` ms, and which no command calls. */
+export const overdueCrowds = many<EndpointName, [lateMs: number]>(`
+SELECT DISTINCT c.tenant_id, c.subscription_id ${OVERDUE_CROWDS}
+  AND NOT EXISTS (SELECT 1 FROM workflow_commands w WHERE w.workflow = 'endpointRecovery' AND w.entity_id = c.subscription_id)`);
+
+/** Enqueues the attempts of the deliveries that are due. @returns how many, at most `limit` */
+export const releaseCrowd = counted<[subscriptionId: string, limit: number]>(`
+WITH due AS (
+  SELECT delivery_id AS id, tenant_id, subscription_id, generation FROM crowded_deliveries
+  WHERE subscription_id = $1 AND due_at <= now() ORDER BY due_at LIMIT $2 FOR UPDATE SKIP LOCKED
+), released AS (${leaveCrowd('due')}
+)
+${attemptCrowded('due')}`);
 
 // Joining removes the row of the outbox of the attempt that has failed.
-const JOIN = `
+const join = value<Date | null, [least: string, greatest: string, ids: readonly string[]]>(`
 WITH member AS (
   SELECT id, tenant_id, subscription_id, generation, next_attempt_at FROM deliveries d
   WHERE d.id = ANY($3::uuid[]) AND d.id BETWEEN $1 AND $2
@@ -24,37 +36,14 @@ WITH member AS (
   ON CONFLICT (delivery_id) DO UPDATE SET generation = excluded.generation, due_at = excluded.due_at
   RETURNING due_at
 )
-SELECT min(due_at) AS due FROM joined`;
-
-const RELEASE = `
-WITH due AS (
-  SELECT delivery_id AS id, tenant_id, subscription_id, generation FROM crowded_deliveries
-  WHERE subscription_id = $1 AND due_at <= now() ORDER BY due_at LIMIT $2 FOR UPDATE SKIP LOCKED
-), released AS (${leaveCrowd('due')}
-)
-${attemptCrowded('due')}`;
-
-const OVERDUE = `
-SELECT DISTINCT c.tenant_id, c.subscription_id ${OVERDUE_CROWDS}
-  AND NOT EXISTS (SELECT 1 FROM workflow_commands w WHERE w.workflow = 'endpointRecovery' AND w.entity_id = c.subscription_id)`;
-
-/** Lists endpoints whose workflow has not released their crowd for `lateMs` ms, and which no command calls. */
-export const overdueCrowds = many<EndpointName, [lateMs: number]>(OVERDUE);
-
-/** Enqueues the attempts of the deliveries that are due. @returns how many, at most `limit` */
-export const releaseCrowd = counted<[subscriptionId: string, limit: number]>(RELEASE);
-
-const join = one<Due, [from: string, to: string, ids: readonly string[]]>(JOIN);
-const earliest = one<Due, [subscriptionId: string]>(
-  'SELECT min(due_at) AS due FROM crowded_deliveries WHERE subscription_id = $1',
-);
+SELECT min(due_at) AS due FROM joined`);
 
 /** Lets deliveries wait in the crowd of their endpoint. @returns the time of the earliest of them */
-export async function joinCrowd(unit: Transaction, ids: readonly string[]): Promise<Date | null> {
-  return (await join(unit, ...boundsOf(ids), ids))?.due ?? null;
+export function joinCrowd(unit: Transaction, ids: readonly string[]): Promise<Date | null> {
+  return join(unit, ...boundsOf(ids), ids);
 }
 
 /** @returns when the first delivery of the crowd is due; null without a crowd */
-export async function earliestOfCrowd(unit: Queryable, subscriptionId: string): Promise<Date | null> {
-  return (await earliest(unit, subscriptionId))?.due ?? null;
-}
+export const earliestOfCrowd = value<Date | null, [subscriptionId: string]>(
+  'SELECT min(due_at) AS due FROM crowded_deliveries WHERE subscription_id = $1',
+);

@@ -1,7 +1,7 @@
 // SQL that changes single deliveries: what a failed attempt, a wait, an end and a lost workflow mean for the row.
 import { columnsOf } from '../../platform/columns.ts';
 import { boundsOf } from '../../platform/database/partitions.ts';
-import { many } from '../../platform/database/statements.ts';
+import { changed, many } from '../../platform/database/statements.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import type { EndpointName } from '../endpoints/endpoint-state.ts';
 import { attemptCrowded, leaveCrowd } from './crowd.ts';
@@ -22,13 +22,6 @@ export type FailureRecord = {
   readonly workflow: number | null;
 };
 
-export type ParkedDelivery = {
-  readonly deliveryId: string;
-  readonly generation: number;
-  readonly epoch: number;
-  readonly outboxId: string;
-};
-
 const FAILURE = columnsOf<FailureRecord>({
   uuid: ['deliveryId'],
   text: ['status', 'error'],
@@ -39,41 +32,66 @@ const FAILURE = columnsOf<FailureRecord>({
 });
 
 // The column rounds to whole milliseconds. Half a millisecond is added so that no attempt begins early.
-const RECORD_FAILED = `
+const noteFailed = changed<
+  [least: string, greatest: string, ids: readonly string[], ...columns: unknown[][]]
+>(`
 UPDATE deliveries d SET status = f.status, failed_attempts = f.failed_attempts, attempt_count = greatest(d.attempt_count, f.n),
   next_attempt_at = clock_timestamp() + (f.delay_ms + 0.5) * interval '1 millisecond',
   completed_at = CASE WHEN f.status = 'failed' THEN now() END,
   waiting_epoch = NULL, needs_workflow = f.needs_workflow, last_status_code = f.status_code, last_error = f.error,
   retry_requested_at = CASE WHEN d.retry_requested_at > f.started_at AND f.status <> 'failed' THEN d.retry_requested_at END,
   started_generation = greatest(d.started_generation, f.workflow)
-FROM ${FAILURE.from('f', 4)} WHERE d.id = ANY($3::uuid[]) AND d.id BETWEEN $1 AND $2 AND d.id = f.delivery_id`;
+FROM ${FAILURE.from('f', 4)} WHERE d.id = ANY($3::uuid[]) AND d.id BETWEEN $1 AND $2 AND d.id = f.delivery_id`);
 
-// A new outbox row is written each time, because a relay may be claiming the old row concurrently.
-const PARK = `
+/** Records the consequences of failed attempts of different deliveries, which the caller has locked. */
+export async function recordFailed(unit: Transaction, failures: readonly FailureRecord[]): Promise<void> {
+  if (failures.length === 0) return;
+  const ids = failures.map(({ deliveryId }) => deliveryId);
+  await noteFailed(unit, ...boundsOf(ids), ids, ...FAILURE.of(failures));
+}
+
+/** Counts an attempt of a delivery that has ended or has a newer generation. */
+export const countAttempt = changed<[deliveryId: string, n: number]>(
+  'UPDATE deliveries SET attempt_count = greatest(attempt_count, $2) WHERE id = $1',
+);
+
+/**
+ * Parks a delivery, and enqueues the row of the outbox that wakes it when its endpoint opens: a new row each time,
+ * because a relay may be claiming the old one concurrently.
+ * @returns false when the delivery has ended or has a newer generation
+ */
+export const park = changed<[deliveryId: string, generation: number, epoch: number, outboxId: string]>(`
 WITH parked AS (
   UPDATE deliveries SET waiting_epoch = $3, next_attempt_at = NULL, started_generation = greatest(started_generation, $2)
   WHERE id = $1 AND generation = $2 AND status IN ('pending', 'retrying')
   RETURNING id, tenant_id, subscription_id, generation
 ), replaced AS (${dropUnclaimed('parked', `o.delivery_id = $1 AND o.kind = 'wake'`)}
 )
-${enqueue({ id: '$4', kind: `'wake'`, rank: RANK_OF_RETRY, from: 'parked' })}`;
+${enqueue({ id: '$4', kind: `'wake'`, rank: RANK_OF_RETRY, from: 'parked' })}`);
 
-const END = `
+/** Ends an unfinished delivery without an attempt; its own workflow, which knows of it, asks for that. */
+export const end = changed<[deliveryId: string, status: 'canceled' | 'failed', error: string | null]>(`
 UPDATE deliveries SET status = $2, ${ENDED}, last_error = coalesce($3, last_error)
-WHERE id = $1 AND status IN ('pending', 'retrying')`;
+WHERE id = $1 AND status IN ('pending', 'retrying')`);
 
-const RESTART = `
+const startNext = changed<[deliveryId: string, generation: number, outboxId: string]>(`
 WITH next AS (
   UPDATE deliveries SET generation = generation + 1, waiting_epoch = NULL, next_attempt_at = coalesce(next_attempt_at, now())
   WHERE id = $1 AND generation = $2 AND started_generation = $2 AND status IN ('pending', 'retrying')
   RETURNING id, tenant_id, subscription_id, generation
 )
-${enqueue({ id: '$3', kind: `'start'`, rank: '1', from: 'next' })}`;
+${enqueue({ id: '$3', kind: `'start'`, rank: '1', from: 'next' })}`);
+
+/** Enqueues a workflow of the next generation. @returns false when the delivery has ended or has a newer generation */
+export const restart = (
+  queryable: Queryable,
+  { deliveryId, generation, outboxId }: { deliveryId: string; generation: number; outboxId: string },
+): Promise<boolean> => startNext(queryable, deliveryId, generation, outboxId);
 
 // Only deliveries that wait for their time become due now; pacing lets their attempts begin one by one. A delivery
 // whose workflow is just being started gets a retry request instead of a command. The relay that marks it as started
 // reads the request and enqueues the command. Deliveries are locked in id order.
-const HASTEN = `
+const hastenPage = many<{ id: string }, [subscriptionIds: readonly string[], after: string, limit: number]>(`
 WITH target AS (
   SELECT d.id FROM deliveries d
   WHERE d.subscription_id = ANY ($1::uuid[]) AND d.status = 'retrying' AND d.waiting_epoch IS NULL AND d.next_attempt_at > now()
@@ -93,70 +111,26 @@ WITH target AS (
   from: 'changed WHERE started_generation = generation',
 })}
 )
-SELECT id FROM changed ORDER BY id`;
-
-const CANCEL = endingStatement({
-  target: `
-  SELECT d.id FROM deliveries d
-  WHERE d.subscription_id = ANY ($1::uuid[]) AND d.status IN ('pending', 'retrying') AND d.id > $2
-  ORDER BY d.id LIMIT $3 FOR UPDATE`,
-  answer: `
-SELECT c.id, c.tenant_id AS "tenantId", c.subscription_id AS "subscriptionId", c.id IN (SELECT id FROM left_crowd) AS crowded
-FROM changed c ORDER BY c.id`,
-});
+SELECT id FROM changed ORDER BY id`);
 
 /** A canceled delivery. `crowded`: it has left the crowd of its endpoint. */
 export type CanceledDelivery = EndpointName & { readonly id: string; readonly crowded: boolean };
-
-/** Records the consequences of failed attempts of different deliveries, which the caller has locked. */
-export async function recordFailed(unit: Transaction, failures: readonly FailureRecord[]): Promise<void> {
-  if (failures.length === 0) return;
-  const ids = failures.map(({ deliveryId }) => deliveryId);
-  await unit.query(RECORD_FAILED, [...boundsOf(ids), ids, ...FAILURE.of(failures)]);
-}
-
-/** Counts an attempt of a delivery that has ended or has a newer generation. */
-export async function countAttempt(unit: Transaction, deliveryId: string, n: number): Promise<void> {
-  await unit.query('UPDATE deliveries SET attempt_count = greatest(attempt_count, $2) WHERE id = $1', [
-    deliveryId,
-    n,
-  ]);
-}
-
-/**
- * Parks a delivery, and enqueues the row of the outbox that wakes it when its endpoint opens.
- * @returns false when the delivery has ended or has a newer generation
- */
-export async function park(
-  unit: Transaction,
-  { deliveryId, generation, epoch, outboxId }: ParkedDelivery,
-): Promise<boolean> {
-  return (await unit.query(PARK, [deliveryId, generation, epoch, outboxId])).rowCount > 0;
-}
-
-/** Ends an unfinished delivery without an attempt; its own workflow, which knows of it, asks for that. */
-export async function end(
-  queryable: Queryable,
-  deliveryId: string,
-  status: 'canceled' | 'failed',
-  error: string | null,
-): Promise<void> {
-  await queryable.query(END, [deliveryId, status, error]);
-}
-
-/** Enqueues a workflow of the next generation. @returns false when the delivery has ended or has a newer generation */
-export async function restart(
-  queryable: Queryable,
-  { deliveryId, generation, outboxId }: { deliveryId: string; generation: number; outboxId: string },
-): Promise<boolean> {
-  return (await queryable.query(RESTART, [deliveryId, generation, outboxId])).rowCount > 0;
-}
 
 /** Cancels unfinished deliveries of subscriptions, however they wait. @returns those after `after`, at most `limit` */
 export const cancelWaiting = many<
   CanceledDelivery,
   [subscriptionIds: readonly string[], after: string, limit: number]
->(CANCEL);
+>(
+  endingStatement({
+    target: `
+  SELECT d.id FROM deliveries d
+  WHERE d.subscription_id = ANY ($1::uuid[]) AND d.status IN ('pending', 'retrying') AND d.id > $2
+  ORDER BY d.id LIMIT $3 FOR UPDATE`,
+    answer: `
+SELECT c.id, c.tenant_id, c.subscription_id, c.id IN (SELECT id FROM left_crowd) AS crowded
+FROM changed c ORDER BY c.id`,
+  }),
+);
 
 /** Makes waiting deliveries due now. @returns their ids after `after`, at most `limit` */
 export async function hasten(
@@ -164,6 +138,5 @@ export async function hasten(
   subscriptionIds: readonly string[],
   { after, limit }: { after: string; limit: number },
 ): Promise<string[]> {
-  const { rows } = await unit.query<{ id: string }>(HASTEN, [subscriptionIds, after, limit]);
-  return rows.map(({ id }) => id);
+  return (await hastenPage(unit, subscriptionIds, after, limit)).map(({ id }) => id);
 }

@@ -1,4 +1,4 @@
-// The tables of rows.
+// Deliveries; those that wait in the crowd of their endpoint; and the outbox, which is work for relays.
 import {
   bigint,
   boolean,
@@ -7,11 +7,13 @@ import {
   integer,
   nullable,
   primaryKey,
+  type RowOf,
   smallint,
   text,
   time,
   uuid,
 } from '../../platform/database/table.ts';
+import type { StoredStatus } from '../deliveries/delivery.ts';
 
 export const CROWDED_DELIVERY = defineTable('crowded_deliveries', {
   deliveryId: primaryKey(uuid()),
@@ -29,7 +31,7 @@ export const DELIVERY = defineTable('deliveries', {
   eventId: text(),
   eventType: text(),
   test: given(boolean()),
-  status: given(text()),
+  status: given(text<StoredStatus>()),
   generation: given(integer()),
   startedGeneration: nullable(integer()),
   attemptCount: given(integer()),
@@ -45,14 +47,16 @@ export const DELIVERY = defineTable('deliveries', {
   completedAt: nullable(time()),
 });
 
+export type DeliveryRow = RowOf<typeof DELIVERY>;
+
 export const OUTBOX = defineTable('outbox', {
   id: primaryKey(uuid()),
   tenantId: uuid(),
   endpoint: uuid(),
   deliveryId: uuid(),
   generation: given(integer()),
-  kind: text(),
-  command: nullable(text()),
+  kind: text<'first' | 'wake' | 'start' | 'command'>(),
+  command: nullable(text<'retry' | 'cancel'>()),
   rank: given(smallint()),
   claimedBy: nullable(uuid()),
   claimEpoch: nullable(bigint()),

@@ -11,8 +11,9 @@ import type { RecordService } from '../intake/record.service.ts';
 import type { SecurityEventService } from './security-event.service.ts';
 import { eventsDelivered, typesOf } from './security-event.ts';
 import { nameOf, unknownStream } from './stream.service.ts';
+import type { StreamRow } from './stream.model.ts';
 import * as streamStore from './stream.store.ts';
-import { type StreamRow, UUID } from './stream.ts';
+import { UUID } from './stream.ts';
 import type { WaitingDelivery } from './stream-poll.store.ts';
 import * as store from './stream-poll.store.ts';
 import { refusalCode } from './token-refusal.ts';
@@ -82,7 +83,7 @@ export class StreamPollService extends Service<StreamPollNeeds> {
     id: string,
     { ack = [], setErrs = {} }: PollRequest,
   ): Promise<StreamRow> => {
-    const stream = await streamStore.find(this.needs.database, nameOf(context, id));
+    const stream = await streamStore.find(this.needs.database, ...nameOf(context, id));
     if (stream === undefined) throw unknownStream();
     if (stream.method !== 'poll') throw new ServiceError('conflict', { detail: 'The stream is pushed.' });
     const acknowledged = ack.filter((jti) => UUID.test(jti));

@@ -20,6 +20,7 @@ import {
 } from '../subscriptions/subscription-change.service.ts';
 import type { SubscriptionSealing } from '../subscriptions/subscription-sealing.service.ts';
 import { EVENTS_SUPPORTED, eventsDelivered, typesOf, VERIFICATION } from './security-event.ts';
+import type { StreamRow } from './stream.model.ts';
 import type { StreamChange } from './stream.store.ts';
 import * as store from './stream.store.ts';
 import {
@@ -29,7 +30,6 @@ import {
   METHOD_URIS,
   type StreamInput,
   type StreamName,
-  type StreamRow,
   type StreamStatus,
   statusOf,
   UUID,
@@ -72,15 +72,16 @@ export class StreamService extends Service<StreamNeeds> {
       await this.#changes.admit(unit, context.tenant);
       const id = newId();
       const name = nameOf(context, id);
-      if ((await store.list(unit, name)).length >= MOST_STREAMS)
+      const [tenantId, receiver] = name;
+      if ((await store.list(unit, tenantId, receiver)).length >= MOST_STREAMS)
         throw new ServiceError('conflict', { detail: `A client has at most ${MOST_STREAMS} streams.` });
       await this.needs.eventKeys.ensureKey(unit, context);
       const eventTypes = typesOf(eventsDelivered(eventsRequested));
       const subscription = {
         id,
-        tenantId: name.tenantId,
+        tenantId,
         ...place,
-        streamAudience: name.receiver,
+        streamAudience: receiver,
         sink: 'security' as const,
         secretSealed: this.needs.sealing.sealSecret(id, newSigningSecret()),
         headersSealed: this.needs.sealing.sealHeaders(id, headers),
@@ -89,8 +90,8 @@ export class StreamService extends Service<StreamNeeds> {
         description: input.description ?? null,
       };
       await this.#changes.create(unit, context, subscription, method === 'push');
-      await store.insert(unit, { ...name, method, eventsRequested });
-      const row = await store.find(unit, name);
+      await store.insert(unit, ...name, method, eventsRequested);
+      const row = await store.find(unit, ...name);
       if (row === undefined) throw unknownStream();
       return configurationOf(context, row);
     });
@@ -98,8 +99,8 @@ export class StreamService extends Service<StreamNeeds> {
 
   /** Lists the streams of the application. */
   list = async (context: RequestContext): Promise<StreamConfiguration[]> => {
-    const { tenantId, receiver } = nameOf(context, '');
-    const rows = await store.list(context.transaction ?? this.needs.database, { tenantId, receiver });
+    const [tenantId, receiver] = nameOf(context, '');
+    const rows = await store.list(context.transaction ?? this.needs.database, tenantId, receiver);
     return rows.map((row) => configurationOf(context, row));
   };
 
@@ -162,7 +163,7 @@ export class StreamService extends Service<StreamNeeds> {
         UUID.test(agentId) &&
         (await this.needs.agents.exists({ ...context, transaction: unit }, agentId));
       if (!isKnown) return;
-      await store.exclude(unit, { id, agentId, isExcluded });
+      await (isExcluded ? store.exclude : store.include)(unit, id, agentId);
       const action = isExcluded ? 'webhook.stream.subject_removed' : 'webhook.stream.subject_added';
       const target = { type: 'subscription', id };
       await this.needs.records.write(unit, context, {
@@ -187,7 +188,7 @@ export class StreamService extends Service<StreamNeeds> {
 
   /** Returns whether the application has this stream. */
   exists = async (context: RequestContext, id: string): Promise<boolean> =>
-    (await store.find(context.transaction ?? this.needs.database, nameOf(context, id))) !== undefined;
+    (await store.find(context.transaction ?? this.needs.database, ...nameOf(context, id))) !== undefined;
 
   /** @throws ServiceError `not_found` for a stream of another receiver */
   get = async (context: RequestContext, id: string): Promise<StreamConfiguration> =>
@@ -217,7 +218,7 @@ export class StreamService extends Service<StreamNeeds> {
     });
 
   #find = async (context: RequestContext, id: string): Promise<StreamRow> => {
-    const row = await store.find(context.transaction ?? this.needs.database, nameOf(context, id));
+    const row = await store.find(context.transaction ?? this.needs.database, ...nameOf(context, id));
     if (row === undefined) throw unknownStream();
     return row;
   };
@@ -249,7 +250,7 @@ export class StreamService extends Service<StreamNeeds> {
   ): Promise<SubscriptionRow> => {
     const { method, eventsRequested, status, reason, ...shared } = to;
     const eventTypes = typesOf(eventsDelivered(eventsRequested));
-    await store.change(unit, before.id, { method, eventsRequested, status, reason });
+    await store.change(unit, before.id, method, eventsRequested, status, reason);
     const keeps = method === before.method && status === before.status;
     const { after } = await this.#changes.change(unit, context, before, {
       ...shared,
@@ -278,14 +279,14 @@ export class StreamService extends Service<StreamNeeds> {
 }
 
 async function lock(unit: Transaction, context: RequestContext, id: string): Promise<StreamRow> {
-  const row = await store.lock(unit, nameOf(context, id));
+  const row = await store.lock(unit, ...nameOf(context, id));
   if (row === undefined) throw unknownStream();
   return row;
 }
 
 /** The stream as only its own receiver can name it. */
 export function nameOf({ tenant, principal }: RequestContext, id: string): StreamName {
-  return { tenantId: tenant.id, receiver: principal?.clientId ?? '', id };
+  return [tenant.id, principal?.clientId ?? '', id];
 }
 
 export function unknownStream(): ServiceError {

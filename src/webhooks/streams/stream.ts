@@ -3,6 +3,7 @@
 import type { Network } from '../../platform/egress/address-rules.ts';
 import { invalidField } from '../../platform/errors/service-error.ts';
 import { headersFor, readHeaders, readReceiverUrl } from '../subscriptions/subscription.ts';
+import type { StreamRow } from './stream.model.ts';
 
 /** Where the keys of security event tokens are published, below the address of the issuer. */
 export const EVENT_JWKS_PATH = '/.well-known/ssf-jwks.json';
@@ -16,23 +17,8 @@ export type StreamMethod = keyof typeof METHOD_URIS;
 export const STREAM_STATUSES = ['enabled', 'paused', 'disabled'] as const;
 export type StreamStatus = (typeof STREAM_STATUSES)[number];
 
-export type StreamName = { readonly tenantId: string; readonly receiver: string; readonly id: string };
-
-/** A stream as its rows have it. `isOpen`: its endpoint is active; the service may have closed it. */
-export type StreamRow = {
-  readonly id: string;
-  readonly method: StreamMethod;
-  readonly audience: string;
-  readonly url: string;
-  readonly host: string;
-  readonly headersSealed: Buffer | null;
-  readonly eventsRequested: readonly string[] | null;
-  readonly description: string | null;
-  readonly status: StreamStatus;
-  readonly reason: string | null;
-  readonly disabledReason: string | null;
-  readonly isOpen: boolean;
-};
+/** A stream, as its own receiver alone can name it. */
+export type StreamName = readonly [tenantId: string, receiver: string, id: string];
 
 /** What a receiver sends. A missing delivery is a poll. */
 export type StreamInput = {

@@ -59,7 +59,7 @@ export class SigningSecretService extends Service<SigningSecretNeeds> {
     const generated = secret === undefined ? newSigningSecret() : undefined;
     const name = { tenantId: context.tenant.id, subscriptionId };
     return this.needs.database.transaction(context, async (transaction) => {
-      const found = await store.lock(transaction, name);
+      const found = await store.lock(transaction, name.tenantId, name.subscriptionId);
       if (found === undefined) throw unknownSubscription();
       const row = await this.#finish(transaction, context, subscriptionId, found);
       if (
@@ -84,14 +84,14 @@ export class SigningSecretService extends Service<SigningSecretNeeds> {
   describe = async (
     name: SecretName,
   ): Promise<{ summary: string; subscriptionId: string; host: string } | undefined> => {
-    const row = await store.find(this.needs.database, name);
+    const row = await store.find(this.needs.database, name.tenantId, name.subscriptionId);
     return row && { summary: row.host, subscriptionId: name.subscriptionId, host: row.host };
   };
 
   /** Ends an overlap whose time has come. Emits `webhook.endpoint.secret_rotated`. @returns the state afterwards */
   finish = (name: SecretName): Promise<SecretStanding> =>
     this.needs.database.transaction({}, async (transaction) => {
-      const row = await store.lock(transaction, name);
+      const row = await store.lock(transaction, name.tenantId, name.subscriptionId);
       if (row === undefined) return GONE;
       const context = serviceContext({ id: name.tenantId }, newId());
       await this.#finish(transaction, context, name.subscriptionId, row);
@@ -149,7 +149,7 @@ export class SigningSecretService extends Service<SigningSecretNeeds> {
 }
 
 async function read(queryable: Queryable, name: SecretName): Promise<SecretStanding> {
-  const row = await store.find(queryable, name);
+  const row = await store.find(queryable, name.tenantId, name.subscriptionId);
   if (row === undefined) return GONE;
   return {
     step: decideSecretStep(row),

@@ -62,7 +62,7 @@ export class SubscriptionChangeService extends Service<SubscriptionChangeNeeds> 
     const row = await store.insert(unit, columns);
     const { id, tenantId, host, rateLimit } = row;
     const held = await this.needs.tenants.isSuspended(unit, tenantId);
-    await this.needs.endpoints.create(unit, { subscriptionId: id, tenantId, active, rate: rateLimit, held });
+    await this.needs.endpoints.create(unit, id, tenantId, active, rateLimit, held);
     await this.#followHost(unit, context, id, { host });
     await recordChange(this.needs, unit, context, 'created', row);
     return row;

@@ -5,6 +5,7 @@ import { filterCandidates } from '../../events/filter.ts';
 import { asked, type Models, NOW } from '../../platform/database/model.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
 import { loadSequelize } from '../../platform/database/sequelize.ts';
+import { changed, one, value } from '../../platform/database/statements.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { SHOWN_STATE, severityOf } from '../endpoints/shown-state.ts';
 import { type NewSubscriptionRow, SUBSCRIPTION, type SubscriptionRow } from './subscription.model.ts';
@@ -30,36 +31,28 @@ const STATE = `(SELECT ${SHOWN_STATE} FROM endpoints p WHERE p.subscription_id =
 const SEVERITY = `(SELECT ${severityOf('shown', 'subscriptions.disabled_reason')}
   FROM endpoints p, LATERAL (SELECT ${SHOWN_STATE} AS shown) AS s WHERE p.subscription_id = subscriptions.id)`;
 
-const DISABLE = `
-UPDATE subscriptions SET disabled_reason = $3, updated_at = now()
-WHERE tenant_id = $1 AND id = $2 AND deleted_at IS NULL
-  AND ${IS_ACTIVE}
-RETURNING host, event_types AS "eventTypes", stream_audience AS "streamAudience"`;
-
 export function insert(transaction: Transaction, row: NewSubscriptionRow): Promise<SubscriptionRow> {
   return transaction.model(SUBSCRIPTION).insert(row);
 }
 
+const lockCount = changed<[tenantId: string]>(
+  "SELECT pg_advisory_xact_lock(hashtextextended('subscriptions of ' || $1, 0))",
+);
+
+const count = value<number, [tenantId: string]>(
+  'SELECT count(*)::int FROM subscriptions WHERE tenant_id = $1 AND deleted_at IS NULL',
+);
+
 /** Counts a tenant's subscriptions, streams among them. No other transaction adds one until this one has ended. */
 export async function countLocked(unit: Queryable, tenantId: string): Promise<number> {
-  await unit.query("SELECT pg_advisory_xact_lock(hashtextextended('subscriptions of ' || $1, 0))", [
-    tenantId,
-  ]);
-  const { rows } = await unit.query<{ count: number }>(
-    'SELECT count(*)::int AS count FROM subscriptions WHERE tenant_id = $1 AND deleted_at IS NULL',
-    [tenantId],
-  );
-  return rows[0]?.count ?? 0;
+  await lockCount(unit, tenantId);
+  return count(unit, tenantId);
 }
 
 /** @returns whether the tenant has this subscription and it is not deleted. One indexed read. */
-export async function exists(queryable: Queryable, tenantId: string, id: string): Promise<boolean> {
-  const { rowCount } = await queryable.query(
-    'SELECT 1 FROM subscriptions WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL AND stream_audience IS NULL',
-    [id, tenantId],
-  );
-  return rowCount > 0;
-}
+export const exists = changed<[tenantId: string, id: string]>(
+  'SELECT 1 FROM subscriptions WHERE tenant_id = $1 AND id = $2 AND deleted_at IS NULL AND stream_audience IS NULL',
+);
 
 export function find(models: Models, tenantId: string, id: string): Promise<SubscriptionRow | undefined> {
   return models.model(SUBSCRIPTION).find({ id, tenantId, deletedAt: null, streamAudience: null });
@@ -128,11 +121,11 @@ export function markDeleted(transaction: Transaction, id: string): Promise<Subsc
  * Stores why the service deactivated a subscription or a stream.
  * @returns undefined when it is already inactive or deleted
  */
-export async function disable(
-  unit: Queryable,
-  tenantId: string,
-  id: string,
-  reason: string,
-): Promise<Pick<SubscriptionRow, 'host' | 'eventTypes' | 'streamAudience'> | undefined> {
-  return (await unit.query<SubscriptionRow>(DISABLE, [tenantId, id, reason])).rows[0];
-}
+export const disable = one<
+  Pick<SubscriptionRow, 'host' | 'eventTypes' | 'streamAudience'>,
+  [tenantId: string, id: string, reason: string]
+>(`
+UPDATE subscriptions SET disabled_reason = $3, updated_at = now()
+WHERE tenant_id = $1 AND id = $2 AND deleted_at IS NULL
+  AND ${IS_ACTIVE}
+RETURNING host, event_types, stream_audience`);

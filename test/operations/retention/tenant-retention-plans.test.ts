@@ -47,7 +47,11 @@ await filler.end();
 function measuring() {
   const plans: string[] = [];
   let pages = 0;
-  const query = async <Row extends object>(text: string, values?: readonly unknown[]) => {
+  const query = async <Row extends object>(
+    text: string,
+    values?: readonly unknown[],
+    members?: 'camelCase',
+  ) => {
     const client = new pg.Client({ connectionString: test.url });
     await client.connect();
     try {
@@ -62,17 +66,17 @@ function measuring() {
     } finally {
       await client.end();
     }
-    return test.database.query<Row>(text, values);
+    return test.database.query<Row>(text, values, members);
   };
   return { plans, query, pages: () => pages };
 }
 
-const place = { tenantId: TENANT, days: LEAST_DAYS, limit: 50 };
+const place = [TENANT, LEAST_DAYS] as const;
 
 describe('beside 60,000 rows of a neighbour', () => {
   it('a page of old deliveries, and their removal, read what they remove', async () => {
     const unit = measuring();
-    const page = await deliveries.pageOfOld(unit, { ...place, after: NIL });
+    const page = await deliveries.pageOfOld(unit, ...place, NIL, 50);
     expect(page).toHaveLength(50);
     const ids = page.map(({ id }) => id);
     expect(unit.pages()).toBeLessThan(50 * 8);
@@ -83,7 +87,7 @@ describe('beside 60,000 rows of a neighbour', () => {
 
   it('a page of old events, and their removal, read what they remove', async () => {
     const unit = measuring();
-    const page = await events.pageOfOld(unit, { ...place, after: '' });
+    const page = await events.pageOfOld(unit, ...place, '', 50);
     expect(page).toHaveLength(50);
     expect(unit.pages()).toBeLessThan(50 * 8);
     await events.remove(

@@ -108,8 +108,7 @@ describe('ended deliveries', () => {
 
   it('stay that begin anew between the look at them and their removal', async () => {
     await fill(tenant, 5);
-    const place = { tenantId: tenant.tenant.id, days: 2, after: NIL, limit: 10 };
-    const ids = (await pageOfOld(test.database, place)).map(({ id }) => id);
+    const ids = (await pageOfOld(test.database, tenant.tenant.id, 2, NIL, 10)).map(({ id }) => id);
     await test.database.query(
       "UPDATE deliveries SET status = 'retrying' WHERE tenant_id = $1 AND status = 'failed'",
       [tenant.tenant.id],

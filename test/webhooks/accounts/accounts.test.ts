@@ -228,7 +228,7 @@ describe('a day that is too much for one statement', () => {
       database: test.database,
       store: {
         ...store,
-        count: async (_, { from, to }) => {
+        count: async (_, from, to) => {
           const span = { from: Date.parse(from), to: Date.parse(to) };
           if (span.to - span.from > 1_800_000) throw new Error('statement timeout');
           spans.push(span);
@@ -261,8 +261,8 @@ describe('what is due', () => {
     expect(await service.countDue(30, pulse)).toBe(31);
     await fresh.database.query('UPDATE delivery_account_days SET took_ms = 0');
     expect(await store.due(fresh.database, 30)).toEqual([
-      await dayOf(fresh.database, 0),
-      await dayOf(fresh.database, 1),
+      { day: await dayOf(fresh.database, 0) },
+      { day: await dayOf(fresh.database, 1) },
     ]);
     await fresh.database.query(
       `UPDATE delivery_account_days SET counted_at = now() - interval '25 hours' WHERE day = $1::date`,
@@ -272,8 +272,8 @@ describe('what is due', () => {
       await dayOf(fresh.database, 0),
     ]);
     expect(await store.due(fresh.database, 30)).toEqual([
-      await dayOf(fresh.database, 1),
-      await dayOf(fresh.database, 20),
+      { day: await dayOf(fresh.database, 1) },
+      { day: await dayOf(fresh.database, 20) },
     ]);
     await fresh.drop();
   });

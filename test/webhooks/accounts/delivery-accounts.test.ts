@@ -9,8 +9,8 @@ import { createEngine, type DeliveryEngine, eventually } from '../../workflows/d
 
 /** The tenant's numbers of all time. */
 async function count({ database, context }: DeliveryEngine): Promise<TenantNumbers | undefined> {
-  const span = { from: '2020-01-01T00:00:00Z', to: '2120-01-01T00:00:00Z' };
-  return (await store.count(database, span)).find(({ tenantId }) => tenantId === context.tenant.id);
+  const found = await store.count(database, '2020-01-01T00:00:00Z', '2120-01-01T00:00:00Z');
+  return found.find(({ tenantId }) => tenantId === context.tenant.id);
 }
 
 const missing = (numbers: TenantNumbers | undefined): number => {

@@ -49,13 +49,13 @@ describe('the lag of the relays, behind 6,000 closed endpoints with work', () =>
   it('costs one probe of the outbox for each open endpoint, however much waits', async () => {
     const plans: string[] = [];
     await readLag({
-      query: async <Row extends object>(text: string, values?: readonly unknown[]) => {
+      query: async <Row extends object>(text: string, values?: readonly unknown[], members?: 'camelCase') => {
         const { rows } = await test.database.query<{ 'QUERY PLAN': string }>(
           `EXPLAIN (ANALYZE, BUFFERS) ${text}`,
           values,
         );
         plans.push(rows.map((row) => row['QUERY PLAN']).join('\n'));
-        return test.database.query<Row>(text, values);
+        return test.database.query<Row>(text, values, members);
       },
     });
     const [plan = ''] = plans;

@@ -34,14 +34,14 @@ const positionAt = (row: { xid: bigint; id: string }) =>
 /** Reads a page of events, and says how many 8 KiB pages of the database that took. */
 async function read(types: string[] | undefined, position = FEED_START, limit = 50) {
   let pages = 0;
-  const query = async <Row extends object>(text: string, values?: readonly unknown[]) => {
+  const query = async <Row extends object>(text: string, values?: readonly unknown[], members?: 'camelCase') => {
     const { rows } = await test.database.query<{ 'QUERY PLAN': [{ Plan: Record<string, number> }] }>(
       `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${text}`,
       values,
     );
     const plan = rows[0]?.['QUERY PLAN'][0].Plan;
     pages += Number(plan?.['Shared Hit Blocks']) + Number(plan?.['Shared Read Blocks']);
-    return test.database.query<Row>(text, values);
+    return test.database.query<Row>(text, values, members);
   };
   const request = {
     after: position,
@@ -125,7 +125,7 @@ describe('a read of the newest events', () => {
     let plan = '';
     const readFrom = (before: RowPlace) =>
       test.database.transaction({}, async (unit) => {
-        const query = async <Row extends object>(text: string, values?: readonly unknown[]) => {
+        const query = async <Row extends object>(text: string, values?: readonly unknown[], members?: 'camelCase') => {
           if (!text.includes('LIMIT $8')) return unit.query<Row>(text, values);
           const { rows } = await unit.query<{ 'QUERY PLAN': string }>(
             `EXPLAIN (ANALYZE, BUFFERS) ${text}`,

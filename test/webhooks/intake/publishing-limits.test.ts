@@ -36,9 +36,9 @@ async function startProcess({ backlogLimit = 1_000_000, points = 0 } = {}) {
   const statements: string[] = [];
   const publishing = new PublishingService({
     database: {
-      query: (text, values) => {
+      query: (text, values, members) => {
         statements.push(text);
-        return database.query(text, values);
+        return database.query(text, values, members);
       },
     },
 

@@ -23,9 +23,9 @@ const backlog = new BacklogGauge({ count: async () => 0, limit: 1_000_000 });
 
 const publishing = new PublishingService({
   database: {
-    query: (text, values) => {
+    query: (text, values, members) => {
       statements += 1;
-      return test.database.query(text, values);
+      return test.database.query(text, values, members);
     },
   },
 

@@ -225,8 +225,8 @@ describe('an API process', () => {
     const { database } = engine;
     let lost = false;
     const losing = {
-      query: async <Row extends object>(text: string, values?: readonly unknown[]) => {
-        const result = await database.query<Row>(text, values);
+      query: async <Row extends object>(text: string, values?: readonly unknown[], members?: 'camelCase') => {
+        const result = await database.query<Row>(text, values, members);
         if (lost || !text.includes('published_events')) return result;
         lost = true;
         throw Object.assign(new Error('the connection was lost'), { code: 'ECONNRESET' });

@@ -175,13 +175,13 @@ describe('the standing of a tenant with 5,000 subscriptions', () => {
     await rooms.database.query('ANALYZE deliveries');
     const plans: string[] = [];
     const explaining: Queryable = {
-      query: async <Row extends object>(text: string, values?: readonly unknown[]) => {
+      query: async <Row extends object>(text: string, values?: readonly unknown[], members?: 'camelCase') => {
         const { rows } = await rooms.database.query<{ 'QUERY PLAN': string }>(
           `EXPLAIN (ANALYZE, BUFFERS) ${text}`,
           values,
         );
         plans.push(rows.map((row) => row['QUERY PLAN']).join('\n'));
-        return rooms.database.query<Row>(text, values);
+        return rooms.database.query<Row>(text, values, members);
       },
     };
     await read(explaining, rooms.demo.tenant.id);
