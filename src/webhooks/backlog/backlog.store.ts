@@ -1,4 +1,5 @@
 // SQL of the metrics of the outbox and of overdue deliveries of all tenants. It only reads, without locks.
+import { many, only } from '../../platform/database/statements.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { countBy } from '../../platform/temporal/expected-workflows.ts';
 import { SHOWN_STATE } from '../endpoints/shown-state.ts';
@@ -27,12 +28,17 @@ export type RelayLag = {
 /** Deliveries whose next attempt is more than 60 s late. `seconds` is the greatest delay; null without deliveries. */
 export type Overdue = { readonly count: number; readonly seconds: number | null };
 
-const ENDPOINTS = `SELECT ${SHOWN_STATE} AS state, count(*)::float8 AS count FROM endpoints p WHERE NOT p.deleted GROUP BY 1`;
+export const countRows = many<OutboxCount>(
+  'SELECT kind, count(*)::float8 AS count FROM outbox GROUP BY kind',
+);
+
+export const countEndpoints = many<EndpointCount>(`
+SELECT ${SHOWN_STATE} AS state, count(*)::float8 AS count FROM endpoints p WHERE NOT p.deleted GROUP BY 1`);
 
 // Starts from the open endpoints, so that rows of closed endpoints are not read. It needs one index probe for each
 // endpoint, and one for each rank with work. An endpoint that is paced or rated leaves rows unclaimed by design, so
 // only `healthy` measures the relay.
-const LAG = `
+const findLag = only<RelayLag, [most: number]>(`
 WITH busy AS (
   SELECT p.subscription_id, p.tenant_id,
     p.permits IS NULL AND p.rate IS NULL AND p.failures_in_a_row = 0 AND coalesce(p.p90_ms, 0) < 1000 AS healthy
@@ -52,51 +58,36 @@ WITH busy AS (
 SELECT max(age) FILTER (WHERE healthy) AS healthy, max(age) FILTER (WHERE NOT healthy) AS other,
   (SELECT extract(epoch FROM now() - min(created_at))::float8 FROM outbox WHERE kind = 'command' AND claimed_by IS NULL) AS command,
   (SELECT count(*) FROM busy) < $1 AS complete
-FROM oldest`;
+FROM oldest`);
+
+/** @param most open endpoints with work that are read */
+export const readLag = (queryable: Queryable, most = MOST_ENDPOINTS): Promise<RelayLag> =>
+  findLag(queryable, most);
 
 // An attempt under way also matches until it is recorded, which takes 15 s and more when its receiver does not answer.
-const LATE = `
+export const readOverdue = only<Overdue>(`
 SELECT count(*)::int AS count, max(seconds) AS seconds FROM (
   (SELECT extract(epoch FROM now() - next_attempt_at)::float8 AS seconds FROM deliveries
   WHERE status IN ('pending', 'retrying') AND started_generation IS NOT NULL AND started_generation = generation
     AND next_attempt_at < now() - interval '60 seconds'
-  ORDER BY next_attempt_at LIMIT $1)
+  ORDER BY next_attempt_at LIMIT ${MOST_LATE})
   UNION ALL
   (SELECT extract(epoch FROM now() - due_at)::float8 FROM crowded_deliveries
-  WHERE due_at < now() - interval '60 seconds' LIMIT $1)) AS overdue`;
+  WHERE due_at < now() - interval '60 seconds' LIMIT ${MOST_LATE})) AS overdue`);
 
-// Deliveries that no relay has handed over, and deliveries with a workflow, or in a crowd, whose next attempt is late.
-const WAITING = `
+/**
+ * Counts deliveries that wait to be handed over or are due, at most 100,000 of each: those that no relay has handed
+ * over, and those with a workflow, or in a crowd, whose next attempt is late.
+ */
+export const countWaiting = countBy(`
 SELECT (SELECT count(*) FROM (SELECT 1 FROM outbox WHERE kind <> 'command' LIMIT ${MOST_LATE}) AS rows)
   + (SELECT count(*) FROM (
     SELECT 1 FROM deliveries
     WHERE status IN ('pending', 'retrying') AND started_generation IS NOT NULL AND started_generation = generation
       AND next_attempt_at < now()
     LIMIT ${MOST_LATE}) AS late)
-  + (SELECT count(*) FROM (SELECT 1 FROM crowded_deliveries WHERE due_at < now() LIMIT ${MOST_LATE}) AS crowded) AS count`;
+  + (SELECT count(*) FROM (SELECT 1 FROM crowded_deliveries WHERE due_at < now() LIMIT ${MOST_LATE}) AS crowded) AS count`);
 
-const RELAYS =
-  "SELECT count(*)::int AS count FROM relays WHERE role = 'worker' AND seen_at > now() - interval '5 seconds'";
-
-export async function countRows(queryable: Queryable): Promise<OutboxCount[]> {
-  const text = 'SELECT kind, count(*)::float8 AS count FROM outbox GROUP BY kind';
-  return (await queryable.query<OutboxCount>(text)).rows;
-}
-
-export async function countEndpoints(queryable: Queryable): Promise<EndpointCount[]> {
-  return (await queryable.query<EndpointCount>(ENDPOINTS)).rows;
-}
-
-/** @param most open endpoints with work that are read */
-export async function readLag(queryable: Queryable, most = MOST_ENDPOINTS): Promise<RelayLag | undefined> {
-  return (await queryable.query<RelayLag>(LAG, [most])).rows[0];
-}
-
-export async function readOverdue(queryable: Queryable): Promise<Overdue | undefined> {
-  return (await queryable.query<Overdue>(LATE, [MOST_LATE])).rows[0];
-}
-
-/** Counts deliveries that wait to be handed over or are due, at most 100,000 of each. */
-export const countWaiting = countBy(WAITING);
-
-export const countRelays = countBy(RELAYS);
+export const countRelays = countBy(
+  "SELECT count(*)::int AS count FROM relays WHERE role = 'worker' AND seen_at > now() - interval '5 seconds'",
+);

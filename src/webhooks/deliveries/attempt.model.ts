@@ -22,7 +22,7 @@ export const ATTEMPT = defineTable('attempts', {
   probe: given(boolean()),
   startedAt: time(),
   durationMs: integer(),
-  phases: given(json<unknown>()),
+  phases: given(json<Readonly<Record<string, number | null>>>()),
   statusCode: nullable(integer()),
   outcome: text(),
   error: nullable(text()),

@@ -26,7 +26,14 @@ export {
  */
 export type LoadedDelivery = Pick<
   DeliveryRow,
-  'tenantId' | 'subscriptionId' | 'eventType' | 'test' | 'status' | 'generation' | 'attemptCount' | 'createdAt'
+  | 'tenantId'
+  | 'subscriptionId'
+  | 'eventType'
+  | 'test'
+  | 'status'
+  | 'generation'
+  | 'attemptCount'
+  | 'createdAt'
 > &
   Pick<
     SubscriptionRow,
@@ -158,7 +165,9 @@ export async function load(
   return requests.map((_, index) => found.get(index + 1));
 }
 
-const findPost = one<{ n: number }, [deliveryId: string, generation: number, startedAt: string]>(`SELECT n FROM attempts WHERE delivery_id = $1 AND generation = $2 AND started_at = $3::timestamptz`);
+const findPost = one<{ n: number }, [deliveryId: string, generation: number, startedAt: string]>(
+  `SELECT n FROM attempts WHERE delivery_id = $1 AND generation = $2 AND started_at = $3::timestamptz`,
+);
 
 /**
  * Inserts the rows of POSTs of different deliveries, unless they were recorded before.

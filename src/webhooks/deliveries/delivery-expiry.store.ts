@@ -11,7 +11,10 @@ const EXPIRED = 'expired';
  * Cancels unfinished deliveries that are older than `days`, at most `limit`, and enqueues commands for their workflows.
  * @returns the number of canceled deliveries of each tenant
  */
-export const expire = many<{ readonly tenantId: string; readonly count: number }, [days: number, limit: number]>(
+export const expire = many<
+  { readonly tenantId: string; readonly count: number },
+  [days: number, limit: number]
+>(
   endingStatement({
     // The order is that of the index of unfinished deliveries, so that few rows of each partition are read.
     target: `

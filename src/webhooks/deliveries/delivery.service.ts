@@ -61,7 +61,7 @@ export class DeliveryService extends Service<DeliveryNeeds> {
     ): Promise<string | undefined> => {
       // Locks the endpoint before the delivery, in the same order as attempts.
       await this.needs.endpoints.endHold(transaction, subscriptionId);
-      const was = await store.retry(transaction, tenantId, id, newId(), generation);
+      const was = await store.retry(transaction, id, tenantId, newId(), generation);
       if (was === undefined) {
         const { status } = await find(transaction, { tenantId }, id);
         const isOver = generation !== undefined && !['pending', 'retrying', 'held'].includes(status);
@@ -70,7 +70,7 @@ export class DeliveryService extends Service<DeliveryNeeds> {
           : 'The subscription of this delivery is deleted, or the delivery has begun anew.';
         throw new ServiceError('conflict', { detail });
       }
-      return was === 'ended' ? 'webhook.delivery.replayed' : 'webhook.delivery.retried';
+      return was.ended ? 'webhook.delivery.replayed' : 'webhook.delivery.retried';
     },
 
     cancel: async (
@@ -78,7 +78,7 @@ export class DeliveryService extends Service<DeliveryNeeds> {
       { tenantId, id, status: before }: Step,
     ): Promise<string | undefined> => {
       if (before === 'canceled') return undefined;
-      if (await store.cancel(transaction, tenantId, id)) return 'webhook.delivery.canceled';
+      if ((await store.cancel(transaction, id, tenantId)) > 0) return 'webhook.delivery.canceled';
       const { status } = await find(transaction, { tenantId }, id);
       if (status === 'canceled') return undefined;
       throw new ServiceError('conflict', { detail: `The delivery has ended: it is ${status}.` });
@@ -154,10 +154,10 @@ export class DeliveryService extends Service<DeliveryNeeds> {
 
   /** @returns the tenant of a delivery, for an operator @throws ServiceError `not_found` */
   findTenantId = async (queryable: Queryable, id: string): Promise<string> => {
-    const tenantId = await store.findTenantId(queryable, id);
-    if (tenantId === undefined)
+    const found = await store.findTenant(queryable, id);
+    if (found === undefined)
       throw new ServiceError('not_found', { detail: `There is no delivery with the id ${id}.` });
-    return tenantId;
+    return found.tenantId;
   };
 
   /**
@@ -170,8 +170,7 @@ export class DeliveryService extends Service<DeliveryNeeds> {
     subscriptionId: string,
     { onlyWhileInactive }: { onlyWhileInactive: boolean },
   ): Promise<{ canceled: number; more: boolean }> => {
-    const options = { onlyWhileInactive, limit: CHUNK };
-    const canceled = await store.cancelUntried(unit, subscriptionId, options);
+    const canceled = await store.cancelUntried(unit, subscriptionId, !onlyWhileInactive, CHUNK);
     return { canceled, more: canceled === CHUNK };
   };
 
@@ -264,18 +263,18 @@ async function checkReceiver(
   { clientId }: Pick<Principal, 'clientId'>,
   { subscriptionId }: DeliveryRecord,
 ): Promise<void> {
-  const receiver = await store.findReceiver(unit, subscriptionId);
+  const receiver = (await store.findReceiver(unit, subscriptionId))?.receiver ?? null;
   if (receiver !== null && receiver !== clientId)
     throw new ServiceError('policy_denied', { detail: 'The delivery is of a stream of another client.' });
 }
 
 async function readDetails(queryable: Queryable, scope: DeliveryScope, id: string): Promise<DeliveryDetails> {
   const record = await find(queryable, scope, id);
-  const payload = await store.findPayload(queryable, scope.tenantId, id);
-  const attempts = await store.listAttempts(queryable, scope.tenantId, id);
+  const payload = await store.findPayload(queryable, id, scope.tenantId);
+  const attempts = await store.listAttempts(queryable, id, scope.tenantId);
   return {
     ...record,
-    payload: payload === undefined ? null : JSON.parse(payload.toString('utf8')),
+    payload: payload === undefined ? null : JSON.parse(payload.body.toString('utf8')),
     attempts,
   };
 }

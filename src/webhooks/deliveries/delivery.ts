@@ -3,6 +3,8 @@
 
 import type { JsonObject } from '../../events/event.ts';
 import { deliveryWorkflowId, entityWorkflowId, workflowUrl } from '../../platform/temporal/names.ts';
+import type { DeliveryRow } from '../rows/delivery.model.ts';
+import type { AttemptRow } from './attempt.model.ts';
 
 /**
  * The shown statuses. `held` is a delivery without an attempt whose endpoint is closed. `canceled` includes unfinished
@@ -23,35 +25,28 @@ export function isUnfinished(status: StoredStatus): status is UnfinishedStatus {
  * A delivery's row with its shown status. `startedGeneration` is null when no workflow was started; `needsWorkflow`:
  * one is about to be. `endpointWatched`: the workflow of its endpoint runs.
  */
-export type DeliveryRecord = {
-  readonly id: string;
-  readonly subscriptionId: string;
-  readonly eventId: string;
-  readonly eventType: string;
-  readonly status: DeliveryStatus;
-  readonly attemptCount: number;
-  readonly nextAttemptAt: Date | null;
-  readonly lastStatusCode: number | null;
-  readonly lastError: string | null;
-  readonly createdAt: Date;
-  readonly completedAt: Date | null;
-  readonly generation: number;
-  readonly startedGeneration: number | null;
-  readonly needsWorkflow: boolean;
-  readonly endpointWatched: boolean;
-};
+export type DeliveryRecord = Pick<
+  DeliveryRow,
+  | 'id'
+  | 'subscriptionId'
+  | 'eventId'
+  | 'eventType'
+  | 'attemptCount'
+  | 'nextAttemptAt'
+  | 'lastStatusCode'
+  | 'lastError'
+  | 'createdAt'
+  | 'completedAt'
+  | 'generation'
+  | 'startedGeneration'
+  | 'needsWorkflow'
+> & { readonly status: DeliveryStatus; readonly endpointWatched: boolean };
 
 /** One POST of a delivery. `phases` are milliseconds by name. */
-export type AttemptRecord = {
-  readonly number: number;
-  readonly startedAt: Date;
-  readonly durationMs: number;
-  readonly phases: Readonly<Record<string, number | null>>;
-  readonly statusCode: number | null;
-  readonly error: string | null;
-  readonly retryAfterSeconds: number | null;
-  readonly responseExcerpt: string | null;
-};
+export type AttemptRecord = Pick<
+  AttemptRow,
+  'startedAt' | 'durationMs' | 'phases' | 'statusCode' | 'error' | 'retryAfterSeconds' | 'responseExcerpt'
+> & { readonly number: number };
 
 export type DeliveryDetails = DeliveryRecord & {
   /** The body that each attempt sends; null when the event is no longer kept. */

@@ -71,8 +71,7 @@ export class ReceiptService extends Service<ReceiptNeeds> {
     { tenant, transaction }: RequestContext,
     agentId: string,
     request: PageRequest,
-  ): Promise<Page<ReceiptRow>> =>
-    store.list(transaction ?? this.needs.database, request, tenant.id, agentId);
+  ): Promise<Page<ReceiptRow>> => store.list(transaction ?? this.needs.database, request, tenant.id, agentId);
 
   /** Counts the webhooks and streams that an event of this type about the agent would go to now. */
   countReceivers = (

@@ -1,4 +1,5 @@
 // SQL of the standing: one statement for a tenant, or for all of them. It only reads, without locks.
+import { only } from '../../platform/database/statements.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { areMany, ofHours, SHOWN_STATE, severityOf } from '../endpoints/shown-state.ts';
 import type { FailedStanding, ReadStanding, StateStanding } from './standing.ts';
@@ -34,7 +35,7 @@ WITH mine AS MATERIALIZED (
   FROM each WHERE state IS NOT NULL GROUP BY 1, 2
 ), failed AS (
   SELECT d.tenant_id, d.subscription_id, coalesce(d.last_error, 'http:' || d.last_status_code, 'unknown') AS answer, count(*)::int AS deliveries,
-    min(d.completed_at) AS "firstAt", max(d.completed_at) AS "lastAt"
+    min(d.completed_at) AS first_at, max(d.completed_at) AS last_at
   FROM deliveries d WHERE d.status = 'failed' AND d.completed_at > now() - interval '24 hours' ${failed} GROUP BY 1, 2, 3
 ), largest AS (
   SELECT f.*, s.url, coalesce(p.active, false) AS active,
@@ -48,10 +49,7 @@ SELECT coalesce((SELECT json_agg(json_build_object('state', state, 'severity', s
     (SELECT d.created_at FROM deliveries d WHERE d.id = encode(states.oldest, 'hex')::uuid))) FROM states), '[]') AS states,
   (SELECT count(*)::int FROM failed) AS groups, (SELECT coalesce(sum(deliveries), 0)::float8 FROM failed) AS deliveries,
   coalesce((SELECT json_agg(json_build_object('subscriptionId', subscription_id, 'url', url, 'active', active, 'answer', answer,
-    'severity', severity, 'deliveries', deliveries, 'firstAt', "firstAt", 'lastAt', "lastAt") ORDER BY deliveries DESC, subscription_id, answer) FROM largest), '[]') AS largest`;
-
-const TENANT = statementOf(OF_TENANT, 'AND d.tenant_id = $1');
-const EVERY_TENANT = statementOf(ALL, '');
+    'severity', severity, 'deliveries', deliveries, 'firstAt', first_at, 'lastAt', last_at) ORDER BY deliveries DESC, subscription_id, answer) FROM largest), '[]') AS largest`;
 
 type Timed<Row, Names extends keyof Row> = Omit<Row, Names> & { readonly [Name in Names]: string | null };
 type FoundRow = {
@@ -61,13 +59,14 @@ type FoundRow = {
   readonly largest: readonly Timed<FailedStanding, 'firstAt' | 'lastAt'>[];
 };
 
+const readTenant = only<FoundRow, [tenantId: string]>(statementOf(OF_TENANT, 'AND d.tenant_id = $1'));
+const readAll = only<FoundRow>(statementOf(ALL, ''));
+
 /** Reads how the endpoints of a tenant stand, or of all tenants where none is named. */
 export async function read(queryable: Queryable, tenantId?: string): Promise<ReadStanding> {
-  const { rows } =
-    tenantId === undefined
-      ? await queryable.query<FoundRow>(EVERY_TENANT)
-      : await queryable.query<FoundRow>(TENANT, [tenantId]);
-  const [{ states, groups, deliveries, largest }] = rows as [FoundRow];
+  const { states, groups, deliveries, largest } = await (tenantId === undefined
+    ? readAll(queryable)
+    : readTenant(queryable, tenantId));
   return {
     states: states.map((each) => ({ ...each, oldestWaitingAt: timeOf(each.oldestWaitingAt) })),
     failed: {

@@ -34,7 +34,11 @@ const positionAt = (row: { xid: bigint; id: string }) =>
 /** Reads a page of events, and says how many 8 KiB pages of the database that took. */
 async function read(types: string[] | undefined, position = FEED_START, limit = 50) {
   let pages = 0;
-  const query = async <Row extends object>(text: string, values?: readonly unknown[], members?: 'camelCase') => {
+  const query = async <Row extends object>(
+    text: string,
+    values?: readonly unknown[],
+    members?: 'camelCase',
+  ) => {
     const { rows } = await test.database.query<{ 'QUERY PLAN': [{ Plan: Record<string, number> }] }>(
       `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${text}`,
       values,
@@ -125,8 +129,12 @@ describe('a read of the newest events', () => {
     let plan = '';
     const readFrom = (before: RowPlace) =>
       test.database.transaction({}, async (unit) => {
-        const query = async <Row extends object>(text: string, values?: readonly unknown[], members?: 'camelCase') => {
-          if (!text.includes('LIMIT $8')) return unit.query<Row>(text, values);
+        const query = async <Row extends object>(
+          text: string,
+          values?: readonly unknown[],
+          members?: 'camelCase',
+        ) => {
+          if (!text.includes('LIMIT $8')) return unit.query<Row>(text, values, members);
           const { rows } = await unit.query<{ 'QUERY PLAN': string }>(
             `EXPLAIN (ANALYZE, BUFFERS) ${text}`,
             values,
@@ -134,7 +142,7 @@ describe('a read of the newest events', () => {
           plan = rows.map((line) => line['QUERY PLAN']).join('\n');
           const buffers = plan.match(/Buffers: shared(?: hit=(\d+))?(?: read=(\d+))?/);
           blocks.push(Number(buffers?.[1] ?? 0) + Number(buffers?.[2] ?? 0));
-          return unit.query<Row>(text, values);
+          return unit.query<Row>(text, values, members);
         };
         const request = { before, floor: new Date(0), since: undefined, types: undefined, limit: 50 };
         return store.readNewest({ query }, TENANT, { ...request, mostBytes: 256 * 1024 });
