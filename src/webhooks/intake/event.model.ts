@@ -1,4 +1,4 @@
-// The tables of intake.
+// Events as they are kept for the feed, and the ids of published ones, by which repetitions are known.
 import {
   boolean,
   bytes,
@@ -19,7 +19,7 @@ export const EVENT = defineTable('events', {
   eventId: text(),
   type: text(),
   occurredAt: time(),
-  body: bytes(),
+  body: bytes<Buffer>(),
   test: given(boolean()),
   deliveries: nullable(integer()),
   xid: given(transactionId()),
@@ -30,7 +30,7 @@ export const PUBLISHED_EVENT = defineTable('published_events', {
   tenantId: primaryKey(uuid()),
   eventId: primaryKey(text()),
   id: uuid(),
-  digest: bytes(),
+  digest: bytes<Buffer>(),
   deliveries: integer(),
   createdAt: given(time()),
 });

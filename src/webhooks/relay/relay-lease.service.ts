@@ -54,9 +54,8 @@ export class RelayLease extends Service<{
     const now = performance.now();
     if (now < this.#lastAudit + this.needs.audit) return 0;
     this.#lastAudit = now;
-    const unknown = (await this.needs.store.claims(this.needs.database, this.#identity)).filter(
-      (id) => !this.inHand.has(id),
-    );
+    const claims = await this.needs.store.claims(this.needs.database, this.#identity);
+    const unknown = claims.map(({ id }) => id).filter((id) => !this.inHand.has(id));
     const lost = unknown.filter((id) => this.#suspects.has(id) && !this.inHand.has(id));
     this.#suspects = new Set(unknown);
     return lost.length === 0 ? 0 : this.needs.store.release(this.needs.database, this.#identity, lost);

@@ -1,4 +1,4 @@
-// The tables of relay.
+// Relays: the processes that may claim rows of the outbox, and when each was alive last.
 import { bigint, defineTable, given, primaryKey, text, time, uuid } from '../../platform/database/table.ts';
 
 export const RELAY = defineTable('relays', {

@@ -289,7 +289,7 @@ export class RelayService extends Service<RelayNeeds> {
     const silent = this.#slots.olderThan(now - this.#settings.progress);
     try {
       const over = silent.length === 0 ? [] : await this.#store.attempted(this.needs.database, silent);
-      for (const deliveryId of over) this.#slots.remove(deliveryId);
+      for (const { id } of over) this.#slots.remove(id);
       if (over.length > 0) this.poke();
     } finally {
       for (const flight of this.#slots.olderThan(now - this.#settings.slotLifetime))

@@ -2,6 +2,7 @@
 // Relays claim rows with SKIP LOCKED, so no relay waits for another.
 import { MAX } from 'uuid';
 import { boundsOf } from '../../platform/database/partitions.ts';
+import { changed, counted, many, type Statement, value } from '../../platform/database/statements.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { LOADED_COLUMNS, type LoadedDelivery } from '../deliveries/attempt.store.ts';
 import type { LastAttempt, Wait } from '../deliveries/attempt.ts';
@@ -47,33 +48,26 @@ export type LoadedWork = Work & LoadedDelivery;
 
 export const isLoaded = (work: Work): work is LoadedWork => work.loaded === true;
 
-type ClaimedRow = Work & Pick<LoadedDelivery, 'lastOutcome' | 'dueInMs' | 'retryRequested'>;
-
-const BEAT = `
-UPDATE relays SET seen_at = now() WHERE instance = $1 AND epoch = $2 AND seen_at > now() - ${RELAY_LIFETIME}`;
-
-const REGISTER = `
-INSERT INTO relays (instance, role, epoch, seen_at) VALUES ($1, $2, 1, now())
-ON CONFLICT (instance) DO UPDATE SET epoch = relays.epoch + 1, seen_at = now() RETURNING epoch`;
+/** A claim as the statement reads it. */
+type ClaimedRow = Omit<LoadedWork, 'readAt' | 'tried' | 'loaded'> & { readonly loaded: boolean };
 
 // The claims whose relay is not alive in the epoch of the claim.
 const STRANDED = `
   outbox o WHERE o.claimed_by IS NOT NULL AND (o.claimed_by, o.claim_epoch) NOT IN (
     SELECT r.instance, r.epoch FROM relays r WHERE r.seen_at > now() - ${RELAY_LIFETIME})`;
-const TAKE_OVER = free(`SELECT o.id FROM ${STRANDED} FOR UPDATE OF o SKIP LOCKED`);
+const freeStranded = counted(free(`SELECT o.id FROM ${STRANDED} FOR UPDATE OF o SKIP LOCKED`));
 
 // These ask once a second whether there is work for a statement that opens every partition of the deliveries.
-const FIND_STRANDED = `SELECT 1 FROM ${STRANDED} LIMIT $1`;
-const FIND_COMMAND = "SELECT 1 FROM outbox WHERE claimed_by IS NULL AND kind = 'command' LIMIT $1";
+const hasStranded = changed<[most: 1]>(`SELECT 1 FROM ${STRANDED} LIMIT $1`);
+const hasCommand = changed<[most: 1]>(
+  "SELECT 1 FROM outbox WHERE claimed_by IS NULL AND kind = 'command' LIMIT $1",
+);
 
-const LEAVE = free('SELECT id FROM outbox WHERE claimed_by = $1 FOR UPDATE');
-
-const GIVE_BACK = free(`
-  SELECT id FROM outbox WHERE id = ANY($3::uuid[]) AND claimed_by = $1 AND claim_epoch = $2 FOR UPDATE`);
+const freeOwn = changed<[instance: string]>(free('SELECT id FROM outbox WHERE claimed_by = $1 FOR UPDATE'));
 
 // A skip scan: one index probe for each endpoint, independent of the number of its rows. An endpoint that has opened
 // since only first attempts were refused is as fast as its answers: a batch of eight would cost more than its attempts.
-const READY_ENDPOINTS = `
+const listReady = many<ReadyEndpoint, [afterTenantId: string, afterEndpoint: string, limit: number]>(`
 WITH RECURSIVE ready AS (
   (SELECT o.tenant_id, o.endpoint FROM outbox o
    WHERE o.claimed_by IS NULL AND o.kind <> 'command' AND (o.tenant_id, o.endpoint) > ($1::uuid, $2::uuid)
@@ -84,12 +78,12 @@ WITH RECURSIVE ready AS (
     WHERE o.claimed_by IS NULL AND o.kind <> 'command' AND (o.tenant_id, o.endpoint) > (r.tenant_id, r.endpoint)
     ORDER BY o.tenant_id, o.endpoint LIMIT 1) AS following
 )
-SELECT r.tenant_id AS "tenantId", r.endpoint, endpoint_is_open(p) AS open, p.p90_ms AS "p90Ms",
+SELECT r.tenant_id, r.endpoint, endpoint_is_open(p) AS open, p.p90_ms,
   p.failures_in_a_row > 0 AND NOT (p.state = 'open' AND p.probe_step > 0) AS failing, p.in_flight_cap AS cap,
-  p.failures_in_a_row AS failures, p.probe_step AS "probeStep",
+  p.failures_in_a_row AS failures, p.probe_step,
   endpoint_permits(p) AS permits, endpoint_tokens(p) AS tokens, p.rate
 FROM (SELECT * FROM ready LIMIT $3) r JOIN endpoints p ON p.subscription_id = r.endpoint
-ORDER BY r.tenant_id, r.endpoint`;
+ORDER BY r.tenant_id, r.endpoint`);
 
 const ALIVE = `EXISTS (
   SELECT 1 FROM relays r WHERE r.instance = $1 AND r.epoch = $2 AND r.seen_at > now() - ${RELAY_LIFETIME})`;
@@ -99,8 +93,8 @@ const MOST_BODY_BYTES = 32_768;
 
 // OFFSET 0 makes each join one index lookup a row, in the one partition that its id names.
 const CLAIMED = `
-SELECT c.id, c.kind, c.command, c.delivery_id AS "deliveryId", c.generation, c.tenant_id AS "tenantId", c.endpoint, d.status,
-  d.generation AS "rowGeneration", coalesce(d.attempt_count, 0) AS "attemptCount", ${OWN_WORKFLOW} AS "ownWorkflow", coalesce(d.event_type, '') AS "eventType", d.trace,
+SELECT c.id, c.kind, c.command, c.delivery_id, c.generation, c.tenant_id, c.endpoint, d.status,
+  d.generation AS row_generation, coalesce(d.attempt_count, 0) AS attempt_count, ${OWN_WORKFLOW} AS own_workflow, coalesce(d.event_type, '') AS event_type, d.trace,
   s.host, p.epoch, p.permits IS NOT NULL AND c.kind <> 'command' AS paced`;
 const CLAIMED_ROWS = `
 FROM claimed c
@@ -147,16 +141,19 @@ WITH unflushed AS (
 ), spent AS (
   ${SPEND_PERMITS}
 )`;
-const CLAIM_WORK = `${CLAIM}${CLAIMED}, c.kind = 'first' AND NOT ${OWN_WORKFLOW} AND e.large IS NOT TRUE AS loaded, false AS recorded, e.body, ${LOADED_COLUMNS}
-${CLAIMED_ROWS}${CLAIMED_BODIES} ORDER BY c.id`;
+const claimWork = many<
+  ClaimedRow,
+  [instance: string, epoch: number, all: boolean, ...shares: unknown[][]]
+>(`${CLAIM}${CLAIMED}, c.kind = 'first' AND NOT ${OWN_WORKFLOW} AND e.large IS NOT TRUE AS loaded, false AS recorded, e.body, ${LOADED_COLUMNS}
+${CLAIMED_ROWS}${CLAIMED_BODIES} ORDER BY c.id`);
 
-const CLAIM_COMMANDS = `
+const takeCommands = many<Omit<Work, 'loaded' | 'tried'>, [instance: string, epoch: number, limit: number]>(`
 WITH picked AS (
   SELECT id FROM outbox WHERE claimed_by IS NULL AND kind = 'command' ORDER BY id LIMIT $3 FOR UPDATE SKIP LOCKED
 ), claimed AS (
   ${claimRows('picked', ALIVE)}
 )
-${CLAIMED}${CLAIMED_ROWS} ORDER BY c.id`;
+${CLAIMED}${CLAIMED_ROWS} ORDER BY c.id`);
 
 const MARKED = 'd.id = ANY($6::uuid[]) AND d.id BETWEEN $7 AND $8';
 
@@ -166,7 +163,18 @@ const MARKED = 'd.id = ANY($6::uuid[]) AND d.id BETWEEN $7 AND $8';
 // enqueued no command, so this statement enqueues the command. A woken delivery becomes due, so that the sweep finds
 // it, unless it waits again. The commit does not wait for the disk, because a hand-over can be repeated. Deliveries are
 // locked in id order, as in all statements that lock several.
-const COMPLETE = `
+const completeAll = changed<
+  [
+    instance: string,
+    epoch: number,
+    ids: readonly string[],
+    marks: readonly boolean[],
+    epochs: readonly number[],
+    marked: readonly string[],
+    least: string,
+    greatest: string,
+  ]
+>(`
 WITH unflushed AS (
   SELECT set_config('synchronous_commit', 'off', true)
 ), own AS (
@@ -186,12 +194,11 @@ ${enqueue({
   kind: `'command'`,
   command: `CASE status WHEN 'canceled' THEN 'cancel' ELSE 'retry' END`,
   from: `marked WHERE retry_requested_at IS NOT NULL OR status = 'canceled'`,
-})}`;
+})}`);
 
-const ATTEMPTED = `
-SELECT d.id FROM unnest($1::uuid[], $2::int[]) AS w (id, attempts) JOIN deliveries d ON d.id = w.id
-WHERE d.id = ANY($1::uuid[]) AND d.id BETWEEN $3 AND $4
-  AND (d.attempt_count > w.attempts OR d.status NOT IN ('pending', 'retrying') OR d.waiting_epoch IS NOT NULL)`;
+const registerAs = value<number, [instance: string, role: 'worker' | 'api']>(`
+INSERT INTO relays (instance, role, epoch, seen_at) VALUES ($1, $2, 1, now())
+ON CONFLICT (instance) DO UPDATE SET epoch = relays.epoch + 1, seen_at = now() RETURNING epoch`);
 
 /** Registers a process as alive in a new epoch. Its claims of an earlier epoch become void. */
 export async function register(
@@ -199,35 +206,43 @@ export async function register(
   instance: string,
   role: 'worker' | 'api',
 ): Promise<RelayIdentity> {
-  const { rows } = await queryable.query<{ epoch: number }>(REGISTER, [instance, role]);
-  return { instance, epoch: rows[0]?.epoch ?? 1 };
+  return { instance, epoch: await registerAs(queryable, instance, role) };
 }
 
+/** Makes a function of a relay's identity from a statement that begins with its two parameters. */
+const ofRelay =
+  <Values extends readonly unknown[], Answer>(
+    statement: Statement<[instance: string, epoch: number, ...Values], Answer>,
+  ) =>
+  (queryable: Queryable, { instance, epoch }: RelayIdentity, ...values: Values): Promise<Answer> =>
+    statement(queryable, instance, epoch, ...values);
+
 /** Writes the beat. @returns false when this relay counts as dead and must register again */
-export async function beat(queryable: Queryable, { instance, epoch }: RelayIdentity): Promise<boolean> {
-  return (await queryable.query(BEAT, [instance, epoch])).rowCount > 0;
-}
+export const beat = ofRelay(
+  changed<[instance: string, epoch: number]>(`
+UPDATE relays SET seen_at = now() WHERE instance = $1 AND epoch = $2 AND seen_at > now() - ${RELAY_LIFETIME}`),
+);
+
+const forgetDead = counted(`DELETE FROM relays WHERE seen_at < now() - 2 * ${RELAY_LIFETIME}`);
 
 /** Frees the claims of dead relays. @returns the number of freed rows */
 export async function takeOver(queryable: Queryable): Promise<number> {
-  await queryable.query(`DELETE FROM relays WHERE seen_at < now() - 2 * ${RELAY_LIFETIME}`);
-  if ((await queryable.query(FIND_STRANDED, [1])).rowCount === 0) return 0;
-  return (await queryable.query(TAKE_OVER)).rowCount;
+  await forgetDead(queryable);
+  return (await hasStranded(queryable, 1)) ? freeStranded(queryable) : 0;
 }
 
+const forget = changed<[instance: string]>('DELETE FROM relays WHERE instance = $1');
+
 export async function leave(queryable: Queryable, { instance }: RelayIdentity): Promise<void> {
-  await queryable.query('DELETE FROM relays WHERE instance = $1', [instance]);
-  await queryable.query(LEAVE, [instance]);
+  await forget(queryable, instance);
+  await freeOwn(queryable, instance);
 }
 
 /** Reads endpoints with unclaimed work in order, after `after`, at most `limit`. */
-export async function readyEndpoints(
+export const readyEndpoints = (
   queryable: Queryable,
   { after, limit }: { after: { tenantId: string; endpoint: string }; limit: number },
-): Promise<ReadyEndpoint[]> {
-  return (await queryable.query<ReadyEndpoint>(READY_ENDPOINTS, [after.tenantId, after.endpoint, limit]))
-    .rows;
-}
+): Promise<ReadyEndpoint[]> => listReady(queryable, after.tenantId, after.endpoint, limit);
 
 /** @returns with what the workflow of a delivery begins that was tried; undefined when it runs, or is a due replay */
 function triedOf(row: ClaimedRow): Work['tried'] {
@@ -248,8 +263,7 @@ export async function claim(
   { kinds = 'all' }: { kinds?: 'all' | 'first' } = {},
 ): Promise<Work[]> {
   const told = COLUMNS_OF_SHARES.map((name) => shares.map((share) => share[name]));
-  const values = [instance, epoch, kinds === 'all', ...told];
-  const { rows } = await queryable.query<ClaimedRow>(CLAIM_WORK, values);
+  const rows = await claimWork(queryable, instance, epoch, kinds === 'all', ...told);
   const readAt = performance.now();
   // The rows are completed in place: a copy of so many members costs more than their read.
   return rows.map((row) => Object.assign(row, row.loaded ? { readAt } : { tried: triedOf(row) }));
@@ -260,8 +274,7 @@ export async function claimCommands(
   { instance, epoch }: RelayIdentity,
   limit: number,
 ): Promise<Work[]> {
-  if ((await queryable.query(FIND_COMMAND, [1])).rowCount === 0) return [];
-  return (await queryable.query<Work>(CLAIM_COMMANDS, [instance, epoch, limit])).rows;
+  return (await hasCommand(queryable, 1)) ? takeCommands(queryable, instance, epoch, limit) : [];
 }
 
 /**
@@ -275,7 +288,8 @@ export async function complete(
   unmarked: readonly Work[],
 ): Promise<void> {
   const work = [...marked, ...unmarked];
-  await queryable.query(COMPLETE, [
+  await completeAll(
+    queryable,
     instance,
     epoch,
     work.map(({ id }) => id),
@@ -283,37 +297,43 @@ export async function complete(
     work.map((row) => row.epoch),
     marked.map((row) => row.deliveryId),
     ...boundsOf(work.map((row) => row.deliveryId)),
-  ]);
+  );
 }
 
 /** Gives claims back. @returns how many this relay still had */
-export async function release(
-  queryable: Queryable,
-  { instance, epoch }: RelayIdentity,
-  ids: readonly string[],
-): Promise<number> {
-  return (await queryable.query(GIVE_BACK, [instance, epoch, ids])).rowCount;
-}
+export const release = ofRelay(
+  counted<[instance: string, epoch: number, ids: readonly string[]]>(
+    free(
+      'SELECT id FROM outbox WHERE id = ANY($3::uuid[]) AND claimed_by = $1 AND claim_epoch = $2 FOR UPDATE',
+    ),
+  ),
+);
 
-/** The rows that this relay holds by its claims. */
-export async function claims(queryable: Queryable, { instance, epoch }: RelayIdentity): Promise<string[]> {
-  const { rows } = await queryable.query<{ id: string }>(
+/** Lists the rows that this relay holds by its claims. */
+export const claims = ofRelay(
+  many<{ id: string }, [instance: string, epoch: number]>(
     'SELECT id FROM outbox WHERE claimed_by = $1 AND claim_epoch = $2',
-    [instance, epoch],
-  );
-  return rows.map(({ id }) => id);
-}
+  ),
+);
 
-/** @returns the deliveries among these that had another attempt, have ended, or wait for their endpoint */
-export async function attempted(
+const findAttempted = many<
+  { id: string },
+  [ids: readonly string[], attempts: readonly number[], least: string, greatest: string]
+>(`
+SELECT d.id FROM unnest($1::uuid[], $2::int[]) AS w (id, attempts) JOIN deliveries d ON d.id = w.id
+WHERE d.id = ANY($1::uuid[]) AND d.id BETWEEN $3 AND $4
+  AND (d.attempt_count > w.attempts OR d.status NOT IN ('pending', 'retrying') OR d.waiting_epoch IS NOT NULL)`);
+
+/** Finds the deliveries among these that had another attempt, have ended, or wait for their endpoint. */
+export function attempted(
   queryable: Queryable,
   flights: readonly { deliveryId: string; attempts: number }[],
-): Promise<string[]> {
+): Promise<{ id: string }[]> {
   const ids = flights.map(({ deliveryId }) => deliveryId);
-  const { rows } = await queryable.query<{ id: string }>(ATTEMPTED, [
+  return findAttempted(
+    queryable,
     ids,
     flights.map(({ attempts }) => attempts),
     ...boundsOf(ids),
-  ]);
-  return rows.map(({ id }) => id);
+  );
 }

@@ -13,7 +13,7 @@ const LOCK = 5_402_117;
 export type OverdueDelivery = {
   readonly id: string;
   readonly generation: number;
-  readonly nextAttemptAt: Date;
+  readonly nextAttemptAt: Date | null;
 };
 
 /** Runs `work` under the advisory lock. @returns undefined when another process holds the lock */
