@@ -103,7 +103,7 @@ export class HostService extends Service<HostNeeds> {
   ): Promise<WaitingResult> => {
     const { hosts, tenants } = this.needs;
     const host = parseHost(text);
-    const tenantId = tenant === undefined ? null : (await tenants.requireBySlug(tenant)).id;
+    const tenantId = tenant === undefined ? undefined : (await tenants.requireBySlug(tenant)).id;
     const list = async (unit: Transaction) => {
       await hosts.lock(unit, host);
       return hosts.listWaiting(unit, host, tenantId);
