@@ -314,6 +314,15 @@ describe('the house', () => {
     expect(found).toEqual([]);
   });
 
+  it('begins the first task with the next migration', () => {
+    const [, number] =
+      /migrations\/(\d{4})-agent-contact\.ts/.exec(readFileSync('CONTRIBUTING.md', 'utf8')) ?? [];
+    const taken = readdirSync('src/platform/database/migrations').map(
+      (name) => Number(name.slice(0, 4)) || 0,
+    );
+    expect(Number(number)).toBe(Math.max(...taken) + 1);
+  });
+
   it('has no barrels, helpers or utilities', () => {
     const allowed = [
       'workflows/index.ts',
