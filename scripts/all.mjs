@@ -8,6 +8,7 @@ import { join } from 'node:path';
 const { prepare, run } = await import('./prepare.mjs');
 const { conclude } = await import('./failed-cases.mjs');
 const { check, look, lookTwice, readCases } = await import('./look.mjs');
+const { readCost } = await import('./cost.mjs');
 
 await prepare({ build: false });
 const counts = [];
@@ -51,7 +52,9 @@ function endGroup({ pid, exitCode, signalCode }) {
 
 /** The last line of the log, and the exit code. */
 function end() {
-  const failed = counts.flatMap((one) => one.failed);
+  const cost = readCost();
+  if (cost !== undefined) process.stdout.write(`\n${cost.line}\n`);
+  const failed = [...counts.flatMap((one) => one.failed), ...(cost?.failed ?? [])];
   const passed = counts.reduce((sum, one) => sum + one.passed, 0);
   process.stdout.write(`\n${conclude(passed, failed)}`);
   process.exit(failed.length === 0 ? 0 : 1);

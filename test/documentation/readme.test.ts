@@ -9,13 +9,22 @@ import { eventually } from '../workflows/delivery-engine.ts';
 import { readBlocks } from './pages.ts';
 import { canRun, runScript, scriptOf } from './walk.ts';
 
-/** Takes the place of `sleep` in the README: waits for what it waits for, however fast the machine is. */
+/**
+ * Takes the place of `sleep` in the README: waits for what it waits for, however fast the machine is. `curl` asks
+ * again where the service has too much to do, as a person does who reads that in the answer.
+ */
 const PATIENT = `
 sleep() {
   until test -z "$RECEIVER" || curl -s -o /dev/null "$RECEIVER"; do command sleep 0.1; done
   until manage "$BASE/api/v1/deliveries" | node -e 'process.exit(JSON.parse(fs.readFileSync(0)).data
     .every((one) => one.status === "delivered" || one.workflow_url !== null) ? 0 : 1)'
   do command sleep 0.1; done
+}
+curl() {
+  local head body
+  head=$(mktemp)
+  while body=$(command curl -D "$head" "$@") || return; grep -q '^HTTP/1.1 503' "$head"; do command sleep 1; done
+  printf '%s\\n' "$body"
 }
 kill() { RECEIVER=; command kill "$@"; wait "$@" || true; }
 trap 'command kill $(jobs -p) 2> /dev/null || true' EXIT

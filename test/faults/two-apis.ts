@@ -123,7 +123,7 @@ async function startApi(main: string, environment: Record<string, string>) {
 /** An access token of the tenant's first application. */
 export async function accessToken(api: Api, authorization: string): Promise<string> {
   const form = { grant_type: 'client_credentials' };
-  const { status, body } = await api.form('/oauth/token', form, { authorization });
+  const { status, body } = await persist(() => api.form('/oauth/token', form, { authorization }));
   if (status !== 200) throw new Error(`a token was refused with ${status} ${body?.error}`);
   return body.access_token;
 }
@@ -164,17 +164,21 @@ export async function registerAgent(api: Api, token: string) {
 }
 
 /**
- * Sends a hundred simultaneous requests, in turn to each process. What is refused because the database is too busy
- * just now is sent again, as its `Retry-After` asks.
+ * Sends a request again that is refused because the database is too busy just now, as its `Retry-After` asks: on a
+ * slow machine this can be any request.
  */
+export async function persist(request: () => Promise<Answer>): Promise<Answer> {
+  const answer = await request();
+  if (answer.status !== 503) return answer;
+  await new Promise((resolve) => setTimeout(resolve, 1_000));
+  return persist(request);
+}
+
+/** Sends a hundred simultaneous requests, in turn to each process. */
 export function race(apis: readonly Api[], request: (api: Api) => Promise<Answer>): Promise<Answer[]> {
-  const persist = async (api: Api): Promise<Answer> => {
-    const answer = await request(api);
-    if (answer.status !== 503) return answer;
-    await new Promise((resolve) => setTimeout(resolve, 1_000));
-    return persist(api);
-  };
-  return Promise.all(Array.from({ length: 100 }, (_, index) => persist(apis[index % apis.length] as Api)));
+  return Promise.all(
+    Array.from({ length: 100 }, (_, index) => persist(() => request(apis[index % apis.length] as Api))),
+  );
 }
 
 /** How many answers were of each kind: the status, and the code of an error. */

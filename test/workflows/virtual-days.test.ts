@@ -29,11 +29,10 @@ describe('in virtual time', () => {
     engine.receiver.answer(path, () => ({ status }));
     const begun = (await readClock(engine.database)).getTime();
     const ids = await engine.publish(id, 40);
-    await eventually(
-      async () => (await readClock(engine.database)).getTime() - begun >= 10 * DAY,
-      'ten days',
-      300_000,
-    );
+    const passed = async () => (await readClock(engine.database)).getTime() - begun;
+    // Each day is waited for by itself: a machine that is slow still moves on.
+    for (let day = 1; day <= 10; day += 1)
+      await eventually(async () => (await passed()) >= day * DAY, `day ${day}`);
     const during = engine.receiver.of(path).length;
     // The first failures, a first retry of each that was due before the endpoint closed, eleven probes, then one an
     // hour.

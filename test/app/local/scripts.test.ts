@@ -35,6 +35,29 @@ describe('the version of Node.js', () => {
   });
 });
 
+describe('the cost of a gate', () => {
+  const costOf = (call: string): { line: string; failed: { errors: string[] }[] } =>
+    JSON.parse(
+      node(`import { readCost } from '${SCRIPTS}/cost.mjs'; ${call}; console.log(JSON.stringify(cost));`)
+        .stdout,
+    );
+
+  it.skipIf(process.platform !== 'linux')('has the processor time of processes that have ended', () => {
+    const busy = 'while (process.cpuUsage().user < 1_000_000);';
+    const started = `const { execFileSync } = await import('node:child_process'); execFileSync(process.execPath, ['-e', '${busy}'])`;
+    const { line, failed } = costOf(`${started}; const cost = readCost()`);
+    expect(Number(/and (\d+) s of processor time/.exec(line)?.[1])).toBeGreaterThanOrEqual(1);
+    expect(failed).toEqual([]);
+  });
+
+  it('is red beyond a third more than the dearest that was measured', () => {
+    expect(costOf('const cost = readCost(1_500, 600)').failed).toEqual([]);
+    expect(costOf('const cost = readCost(2_001, 600)').failed).toMatchObject([
+      { errors: [expect.stringContaining('600 s and 2001 s of processor time')] },
+    ]);
+  });
+});
+
 describe('ports that collide', () => {
   const withPorts = (env: Record<string, string>) =>
     spawnSync(process.execPath, [join(SCRIPTS, 'require-ports.mjs')], {

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { buildStack } from '../../app/local/stack.ts';
-import { startApis } from '../../faults/two-apis.ts';
+import { accessToken, persist, startApis } from '../../faults/two-apis.ts';
 import { AUDIT_KEY } from '../../setup/database.ts';
 import { makeNamespace } from '../../setup/namespace.ts';
 import { takePort } from '../../setup/ports.ts';
@@ -67,12 +67,7 @@ async function deliver(tracing: Record<string, string>) {
     LOG_LEVEL: 'warn',
     ...variables,
   });
-  const { body: issued } = await api.form(
-    '/oauth/token',
-    { grant_type: 'client_credentials' },
-    { authorization },
-  );
-  const token = issued.access_token as string;
+  const token = await accessToken(api, authorization);
   const bearer = { authorization: `Bearer ${token}` };
   const path = `/${randomUUID()}`;
   receiver.answer(path, (_, count) => ({ status: count === 1 ? 500 : 204 }));
@@ -81,14 +76,15 @@ async function deliver(tracing: Record<string, string>) {
     event_types: ['wallet.tx.signed', 'orders.order.placed'],
     retry_policy: { delays_seconds: [1, 1] },
   };
-  const subscribed = await api.json('POST', '/api/v1/webhooks', subscription, bearer);
+  const subscribed = await persist(() => api.json('POST', '/api/v1/webhooks', subscription, bearer));
   expect(subscribed.status, JSON.stringify(subscribed.body)).toBe(201);
-  const traceId = randomBytes(16).toString('hex');
-  const spanId = randomBytes(8).toString('hex');
+  let [traceId, spanId] = ['', ''];
   const event = { type: 'orders.order.placed', data: { secret: SECRET_DATA } };
-  const published = await api.json('POST', '/api/v1/events', event, {
-    ...bearer,
-    traceparent: `00-${traceId}-${spanId}-01`,
+  const published = await persist(() => {
+    // A request that is refused is a trace of its own here.
+    [traceId = '', spanId = ''] = [16, 8].map((bytes) => randomBytes(bytes).toString('hex'));
+    const traceparent = `00-${traceId}-${spanId}-01`;
+    return api.json('POST', '/api/v1/events', event, { ...bearer, traceparent });
   });
   expect(published.status).toBe(202);
   const rows = async () =>
