@@ -194,7 +194,8 @@ const RULES: readonly {
     refuses: ['src/identity/agents/agent.service.ts', 'src/platform/http/route.ts'],
     matches: ({ from, to }) =>
       ['service', 'store', 'model'].includes(roleOf(from)) &&
-      (/^(koa|@koa\/)/.test(to) || (to.startsWith('src/platform/http/') && roleOf(to) !== 'service')),
+      (/^(koa|@koa\/)/.test(to) ||
+        (to.startsWith('src/platform/http/') && !['service', 'model'].includes(roleOf(to)))),
   },
   {
     rule: 'only the HTTP room imports Koa',

@@ -49,16 +49,14 @@ export function createTenantRows<T extends Table>(table: T, unique?: { constrain
       { limit, cursor, ...conditions }: PageRequest & Given<RowOf<T>>,
       filters: readonly object[] = [],
     ): Promise<Page<RowOf<T> & { readonly id: string }>> =>
-      models
-        .model(table)
-        .page(
-          where({
-            ...asked(conditions),
-            tenantId,
-            ...(filters.length > 0 && { [loadSequelize().Op.and]: filters }),
-          }),
-          { limit, cursor },
-        ),
+      models.model(table).page(
+        where({
+          ...asked(conditions),
+          tenantId,
+          ...(filters.length > 0 && { [loadSequelize().Op.and]: filters }),
+        }),
+        { limit, cursor },
+      ),
     /** Lists all rows of a tenant, newest first. */
     listAll: (models: Models, tenantId: string): Promise<RowOf<T>[]> =>
       models.model(table).list({ where: where({ tenantId }), order: [['id', 'DESC']] }),
