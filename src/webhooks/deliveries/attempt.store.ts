@@ -20,31 +20,48 @@ export {
   recordDelivered,
 } from './delivered-attempt.store.ts';
 
+/** Of `RECEIVER_COLUMNS`. */
+export type LoadedReceiver = Pick<
+  SubscriptionRow,
+  | 'envelope'
+  | 'url'
+  | 'maxAge'
+  | 'secretSealed'
+  | 'nextSecretSealed'
+  | 'headersSealed'
+  | 'signatures'
+  | 'streamAudience'
+> & {
+  /** By the database's clock. */
+  readonly loadedAt: Date;
+  readonly endpointOpen: boolean;
+  readonly endpointDeleted: boolean;
+  /** The endpoint has taken a retry lately: a failed first attempt says nothing of it. */
+  readonly endpointProven?: boolean | undefined;
+  readonly endpointDown: boolean;
+  /** The endpoint recovers: the relay lets its attempts begin one by one. */
+  readonly endpointPaced: boolean;
+  readonly endpointRated: boolean;
+  readonly endpointCap: number;
+  readonly endpointEpoch: number;
+  readonly overlapEnded: boolean;
+};
+
 /**
  * The data of a POST, read in one snapshot. `dueInMs` is null when the row has no time for the next attempt. `recorded`
  * is true when this generation has already recorded attempt `n` or a later one.
  */
-export type LoadedDelivery = Pick<
-  DeliveryRow,
-  | 'tenantId'
-  | 'subscriptionId'
-  | 'eventType'
-  | 'test'
-  | 'status'
-  | 'generation'
-  | 'attemptCount'
-  | 'createdAt'
-> &
+export type LoadedDelivery = LoadedReceiver &
   Pick<
-    SubscriptionRow,
-    | 'envelope'
-    | 'url'
-    | 'maxAge'
-    | 'secretSealed'
-    | 'nextSecretSealed'
-    | 'headersSealed'
-    | 'signatures'
-    | 'streamAudience'
+    DeliveryRow,
+    | 'tenantId'
+    | 'subscriptionId'
+    | 'eventType'
+    | 'test'
+    | 'status'
+    | 'generation'
+    | 'attemptCount'
+    | 'createdAt'
   > & {
     readonly dueInMs: number | null;
     /** Milliseconds since the attempt was due; negative before that. */
@@ -53,29 +70,16 @@ export type LoadedDelivery = Pick<
     readonly ownWorkflow: boolean;
     readonly lastOutcome: string | null;
     readonly recorded: boolean;
-    /** By the database's clock. */
-    readonly loadedAt: Date;
-    /** The same moment by the monotonic clock of this process, in milliseconds. */
+    /** The time of `loadedAt` by the monotonic clock of this process, in milliseconds. */
     readonly readAt: number;
-    readonly endpointOpen: boolean;
-    readonly endpointDeleted: boolean;
     /**
      * The endpoint has failed, is paced or is not open, so a success must update its row. So does one of a retry when
      * the row has noted none for a while.
      */
     readonly endpointFailing: boolean;
-    /** The endpoint has taken a retry lately: a failed first attempt says nothing of it. */
-    readonly endpointProven?: boolean | undefined;
     /** The endpoint has worked, quickly and without a limit, since the delivery was accepted. */
     readonly endpointSteady: boolean;
-    readonly endpointDown: boolean;
-    /** The endpoint recovers: the relay lets its attempts begin one by one. */
-    readonly endpointPaced: boolean;
-    readonly endpointRated: boolean;
-    readonly endpointCap: number;
-    readonly endpointEpoch: number;
     readonly body: Buffer | null;
-    readonly overlapEnded: boolean;
   };
 
 export type LockedDelivery = Pick<
@@ -110,23 +114,25 @@ const DUE =
 
 const LATE = 'extract(epoch FROM clock_timestamp() - d.next_attempt_at)::float8 * 1000 AS late_ms';
 
-/**
- * What a send needs of the rows d (deliveries), p (endpoints) and s (subscriptions), beside the delivery's state and
- * the body: a claim of first attempts reads it too, so that no second statement has to.
- */
-export const LOADED_COLUMNS = `d.subscription_id, d.test, s.envelope, ${DUE}, ${LATE}, d.created_at,
-  d.retry_requested_at IS NOT NULL AS retry_requested, coalesce(d.last_error, 'http:' || d.last_status_code) AS last_outcome,
-  now()::timestamptz(3) AS loaded_at,
+/** What a send needs of the rows p (endpoints) and s (subscriptions). */
+export const RECEIVER_COLUMNS = `now()::timestamptz(3) AS loaded_at,
   endpoint_is_open(p) AS endpoint_open, p.deleted AS endpoint_deleted, p.state = 'down' AS endpoint_down,
   p.permits IS NOT NULL AS endpoint_paced, p.rate IS NOT NULL AS endpoint_rated, p.in_flight_cap AS endpoint_cap,
-  p.epoch AS endpoint_epoch, p.failures_in_a_row > 0 OR p.permits IS NOT NULL OR p.state <> 'open'
-    OR d.attempt_count > 0 AND coalesce(p.recovered_at < now() - ${RENEWED_AFTER}, false) AS endpoint_failing,
+  p.epoch AS endpoint_epoch,
   coalesce(p.permits IS NULL AND p.state = 'open' AND p.recovered_at > now() - interval '${PROVEN_FOR_MS} milliseconds', false) AS endpoint_proven,
+  s.url, s.envelope, s.max_age, s.secret_sealed, s.next_secret_sealed, s.headers_sealed, s.signatures,
+  coalesce(s.secret_overlap_ends_at <= now(), false) AS overlap_ended, s.stream_audience`;
+
+/**
+ * What a send needs of these and of the row d (deliveries), beside the delivery's state and the body: a claim of first
+ * attempts reads it too, so that no second statement has to.
+ */
+export const LOADED_COLUMNS = `d.subscription_id, d.test, ${DUE}, ${LATE}, d.created_at,
+  d.retry_requested_at IS NOT NULL AS retry_requested, coalesce(d.last_error, 'http:' || d.last_status_code) AS last_outcome,
+  p.failures_in_a_row > 0 OR p.permits IS NOT NULL OR p.state <> 'open'
+    OR d.attempt_count > 0 AND coalesce(p.recovered_at < now() - ${RENEWED_AFTER}, false) AS endpoint_failing,
   endpoint_is_open(p) AND p.state = 'open' AND p.failures_in_a_row = 0 AND p.permits IS NULL AND p.rate IS NULL
-    AND coalesce(p.p90_ms, 0) < ${FAST_MS} AND p.updated_at <= d.created_at AS endpoint_steady,
-  s.url, s.max_age, s.secret_sealed, s.next_secret_sealed,
-  s.headers_sealed, s.signatures, coalesce(s.secret_overlap_ends_at <= now(), false) AS overlap_ended,
-  s.stream_audience`;
+    AND coalesce(p.p90_ms, 0) < ${FAST_MS} AND p.updated_at <= d.created_at AS endpoint_steady, ${RECEIVER_COLUMNS}`;
 
 // OFFSET 0 makes each join one index lookup a row, in the one partition that its id names: the planner, which does not
 // know how few rows there are, would read whole partitions.

@@ -5,8 +5,9 @@ import { EVENT_COLUMNS, type EventRecord, readEvents } from '../../events/event.
 import { type AnswerKey, KEY_COLUMNS } from '../../platform/answer-key.ts';
 import { isAmong } from '../../platform/columns.ts';
 import { deleteOldest } from '../../platform/database/deletion.ts';
+import { many, value } from '../../platform/database/statements.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
-import type { LoadedDelivery } from '../deliveries/attempt.store.ts';
+import { type LoadedReceiver, RECEIVER_COLUMNS } from '../deliveries/attempt.store.ts';
 import { EMIT_INPUT, enqueueFirst, insertWork, MATCHED } from './fan-out.ts';
 
 /** The number of deliveries of an accepted event. `deliveryId` is set only for an event to one subscription. */
@@ -34,21 +35,7 @@ export type ClaimAtBirth = {
 /** A new delivery whose row of the outbox the inserting process has claimed, with what its first attempt needs. */
 export type ClaimedDelivery = ClaimedColumns & { readonly deliveryId: string; readonly event: EventRecord };
 
-type ClaimedColumns = Pick<
-  LoadedDelivery,
-  | 'subscriptionId'
-  | 'endpointEpoch'
-  | 'endpointCap'
-  | 'url'
-  | 'envelope'
-  | 'maxAge'
-  | 'secretSealed'
-  | 'nextSecretSealed'
-  | 'headersSealed'
-  | 'signatures'
-  | 'overlapEnded'
-  | 'loadedAt'
-> & { readonly host: string };
+type ClaimedColumns = LoadedReceiver & { readonly subscriptionId: string; readonly host: string };
 
 /**
  * An event to publish. `digest`: SHA-256 of its content in hex; `answer`: stores the answer under an idempotency key.
@@ -68,11 +55,11 @@ export type PublishedRow = {
   readonly deliveries: number;
 };
 
-const ANSWER = 'SELECT id, deliveries, delivery_id AS "deliveryId" FROM accepted';
+const ANSWER = 'SELECT id, deliveries, delivery_id FROM accepted';
 
-const EMIT = `
+const emitAll = many<FanOut, unknown[]>(`
 WITH new_audit_entries AS (${insertEntries({ first: EVENT_COLUMNS.count + 1 })}), input AS (${readEvents()}), ${EMIT_INPUT}
-${ANSWER} WHERE deliveries > 0`;
+${ANSWER} WHERE deliveries > 0`);
 
 // Rows are inserted in the order of the unique key, so that two publications with the same ids cannot deadlock.
 const accepted = (condition: string) => `
@@ -128,10 +115,7 @@ type ClaimParameters = { readonly [Name in keyof ClaimAtBirth]: string };
 
 // A row for each accepted event, and one for each claimed delivery.
 const ANSWER_WITH_CLAIMS = `
-SELECT a.id, a.deliveries, a.delivery_id AS "deliveryId", a.claimed, s.id AS "subscriptionId", s.host, p.epoch AS "endpointEpoch",
-  p.in_flight_cap AS "endpointCap", s.url, s.envelope, s.max_age AS "maxAge", s.secret_sealed AS "secretSealed",
-  s.next_secret_sealed AS "nextSecretSealed", s.headers_sealed AS "headersSealed", s.signatures,
-  coalesce(s.secret_overlap_ends_at <= now(), false) AS "overlapEnded", now()::timestamptz(3) AS "loadedAt"
+SELECT a.id, a.deliveries, a.delivery_id, a.claimed, s.id AS subscription_id, s.host, ${RECEIVER_COLUMNS}
 FROM (
   SELECT id, deliveries, delivery_id, NULL::uuid AS claimed, NULL::uuid AS subscription_id FROM accepted
   UNION ALL
@@ -148,8 +132,8 @@ const publication = (rows: string, more: readonly string[]) => {
   const before = `WITH ${input}, ${MATCHED}, ${rows}`;
   const kept = isAmong('id', 'accepted');
   return {
-    plain: `${before}, ${insertWork(kept)} ${ANSWER}`,
-    claiming: `${before}, ${insertWork(kept, work)} ${ANSWER_WITH_CLAIMS}`,
+    plain: many<FanOut, unknown[]>(`${before}, ${insertWork(kept)} ${ANSWER}`),
+    claiming: many<AcceptedRow, unknown[]>(`${before}, ${insertWork(kept, work)} ${ANSWER_WITH_CLAIMS}`),
   };
 };
 const PUBLISH = publication(ACCEPTED, ['content_digest']);
@@ -158,31 +142,18 @@ const PUBLISH_WITH_KEYS = publication(ACCEPTED_WITH_KEYS, [
   ...KEY_COLUMNS.names.split(', '),
 ]);
 
-const FIND_PUBLISHED = `
-SELECT event_id AS "eventId", encode(digest, 'hex') AS digest, deliveries
-FROM published_events WHERE tenant_id = $1 AND event_id = ANY ($2::text[])`;
-
-// Reads at most `$2` rows, so that a full backlog does not make the count slower.
-const COUNT_UNFINISHED = `
-SELECT count(*)::int AS unfinished FROM (
-  SELECT 1 FROM subscriptions s JOIN deliveries d ON d.subscription_id = s.id
-  WHERE s.tenant_id = $1 AND s.deleted_at IS NULL AND d.status IN ('pending', 'retrying')
-  LIMIT $2
-) AS counted`;
-
 /**
  * Inserts events with their deliveries (inactive subscriptions included), outbox rows and audit entries, in one
  * statement. An event that matches no subscription is inserted only when it ends access (`ACCESS_TYPES`). A repetition
  * with the same ids changes nothing.
  * @returns a row for each event with deliveries, in no order
  */
-export async function emit(
+export function emit(
   unit: Queryable,
   events: readonly EventRecord[],
   audit: readonly AuditRecord[] = [],
 ): Promise<FanOut[]> {
-  const { rows } = await unit.query<FanOut>(EMIT, [...EVENT_COLUMNS.of(events), ...ENTRY_COLUMNS.of(audit)]);
-  return rows;
+  return emitAll(unit, ...EVENT_COLUMNS.of(events), ...ENTRY_COLUMNS.of(audit));
 }
 
 /**
@@ -202,27 +173,24 @@ export async function publish(
   const keys = publications.flatMap(({ answer }) => answer ?? []);
   if (keys.length > 0) values.push(...KEY_COLUMNS.of(keys));
   const { plain, claiming } = keys.length > 0 ? PUBLISH_WITH_KEYS : PUBLISH;
-  if (claim === undefined) return { accepted: (await unit.query<FanOut>(plain, values)).rows, claimed: [] };
+  if (claim === undefined) return { accepted: await plain(unit, ...values), claimed: [] };
   values.push(...CLAIM_MEMBERS.map((name) => claim[name]));
-  const { rows } = await unit.query<AcceptedRow>(claiming, values);
+  const rows = await claiming(unit, ...values);
   const byId = new Map(events.map((event) => [event.id, event]));
   const claimed: ClaimedDelivery[] = [];
   for (const row of rows) {
     const event = byId.get(row.id);
-    if (row.claimed !== null && event !== undefined) claimed.push({ ...row, deliveryId: row.claimed, event });
+    // Completed in place: V8 builds a copy of so many members one by one.
+    if (row.claimed !== null && event !== undefined)
+      claimed.push(Object.assign(row, { deliveryId: row.claimed, event }));
   }
   return { accepted: rows.filter((row) => row.claimed === null), claimed };
 }
 
 /** Reads the published events with these ids. Unknown ids are left out. */
-export async function findPublished(
-  unit: Queryable,
-  tenantId: string,
-  eventIds: readonly string[],
-): Promise<PublishedRow[]> {
-  const { rows } = await unit.query<PublishedRow>(FIND_PUBLISHED, [tenantId, eventIds]);
-  return rows;
-}
+export const findPublished = many<PublishedRow, [tenantId: string, eventIds: readonly string[]]>(`
+SELECT event_id, encode(digest, 'hex') AS digest, deliveries
+FROM published_events WHERE tenant_id = $1 AND event_id = ANY ($2::text[])`);
 
 /** Deletes event ids that are older than so many days, as the events are. @returns how many, at most `limit` */
 export const purgePublished = deleteOldest<[days: number]>('published_events', {
@@ -231,8 +199,10 @@ export const purgePublished = deleteOldest<[days: number]>('published_events', {
   by: 'created_at',
 });
 
-/** Counts unfinished deliveries of the tenant's subscriptions, up to `atMost`. */
-export async function countUnfinished(unit: Queryable, tenantId: string, atMost: number): Promise<number> {
-  const { rows } = await unit.query<{ unfinished: number }>(COUNT_UNFINISHED, [tenantId, atMost]);
-  return rows[0]?.unfinished ?? 0;
-}
+/** Counts unfinished deliveries of the tenant's subscriptions: at most `atMost` rows are read, however many wait. */
+export const countUnfinished = value<number, [tenantId: string, atMost: number]>(`
+SELECT count(*)::int AS unfinished FROM (
+  SELECT 1 FROM subscriptions s JOIN deliveries d ON d.subscription_id = s.id
+  WHERE s.tenant_id = $1 AND s.deleted_at IS NULL AND d.status IN ('pending', 'retrying')
+  LIMIT $2
+) AS counted`);

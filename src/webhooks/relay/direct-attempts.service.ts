@@ -158,58 +158,34 @@ function fullEndpoints(
   return [...left].filter(([, count]) => count <= 0).map(([endpoint]) => endpoint);
 }
 
-/** The claimed row as a relay would read it. */
-function workOf(row: ClaimedDelivery): LoadedWork {
-  const { event, deliveryId, subscriptionId, endpointEpoch } = row;
-  // Each member is named: V8 builds an object from spreads member by member, which was 6 % of all CPU of the API.
-  return {
+/** The claimed row as a relay would read it, completed in place with what a new delivery is. */
+const workOf = (row: ClaimedDelivery): LoadedWork =>
+  Object.assign(row, {
     // The row of a first attempt has its delivery's id.
-    id: deliveryId,
+    id: row.deliveryId,
     kind: 'first',
     command: null,
-    deliveryId,
     generation: 0,
-    tenantId: event.tenantId,
-    endpoint: subscriptionId,
+    tenantId: row.event.tenantId,
+    endpoint: row.subscriptionId,
     status: 'pending',
     rowGeneration: 0,
     attemptCount: 0,
     ownWorkflow: false,
-    eventType: event.type,
-    host: row.host,
-    trace: event.trace,
-    epoch: endpointEpoch,
+    eventType: row.event.type,
+    trace: row.event.trace,
+    epoch: row.endpointEpoch,
     paced: false,
     loaded: true,
-    subscriptionId,
-    test: event.test,
+    test: row.event.test,
     dueInMs: 0,
     lateMs: 0,
     createdAt: row.loadedAt,
-    loadedAt: row.loadedAt,
     readAt: performance.now(),
     retryRequested: false,
     lastOutcome: null,
     recorded: false,
-    endpointOpen: true,
-    endpointDeleted: false,
     endpointFailing: false,
     endpointSteady: true,
-    endpointDown: false,
-    endpointPaced: false,
-    endpointRated: false,
-    endpointCap: row.endpointCap,
-    endpointEpoch,
-    body: Buffer.from(event.body),
-    envelope: row.envelope,
-    url: row.url,
-    maxAge: row.maxAge,
-    secretSealed: row.secretSealed,
-    nextSecretSealed: row.nextSecretSealed,
-    overlapEnded: row.overlapEnded,
-    // No stream gets published events.
-    streamAudience: null,
-    headersSealed: row.headersSealed,
-    signatures: row.signatures,
-  };
-}
+    body: Buffer.from(row.event.body),
+  } as const);
