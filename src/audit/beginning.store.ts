@@ -1,5 +1,5 @@
 // SQL of the beginning of the audit log.
-import { changed, many, one, value } from '../platform/database/statements.ts';
+import { done, many, one, value } from '../platform/database/statements.ts';
 import type { Queryable } from '../platform/database/transaction.ts';
 import type { AuditBeginningRow } from './audit.model.ts';
 import type { Beginning } from './beginning.ts';
@@ -27,7 +27,7 @@ export async function readBeginning(queryable: Queryable): Promise<StoredBeginni
   return { id, signed: { beginning, signature: { keyId, bytes: signature } } };
 }
 
-const lock = changed('SELECT 1 FROM audit_beginning FOR UPDATE');
+const lock = done('SELECT 1 FROM audit_beginning FOR UPDATE');
 const readClock = value<string>(`SELECT ${milliseconds('now()::timestamptz(3)')} AS now`);
 
 /** Waits for another one that signs, and returns the database's time. */
@@ -43,6 +43,6 @@ SELECT name FROM (VALUES
   ('seals', EXISTS (SELECT FROM audit_seals))
 ) AS t(name, found) WHERE found`);
 
-export const signBeginning = changed<[beganAt: string, keyId: string, signature: Uint8Array]>(
+export const signBeginning = done<[beganAt: string, keyId: string, signature: Uint8Array]>(
   'UPDATE audit_beginning SET began_at = $1, key_id = $2, signature = $3',
 );

@@ -47,5 +47,5 @@ export class BruteForceService extends Service<{
   };
 
   /** Extends the episode after a failure that a rate limiter refused; at most one write a second for each name. */
-  goesOn = (name: string): Promise<unknown> => this.#continued.get(name);
+  goesOn = (name: string): Promise<void> => this.#continued.get(name);
 }

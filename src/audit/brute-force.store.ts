@@ -1,5 +1,5 @@
 // SQL of brute force episodes, in the table rate_limits. A crash of the database can lose a row, which loses one event.
-import { changed, only } from '../platform/database/statements.ts';
+import { done, only } from '../platform/database/statements.ts';
 
 /** `failures`: number in the current window. `isNew`: true for exactly the failure that began an episode. */
 export type EpisodeTally = { readonly failures: number; readonly isNew: boolean };
@@ -31,7 +31,7 @@ WITH clock AS MATERIALIZED (
 SELECT points AS failures, EXISTS (SELECT FROM begun) AS is_new FROM counted`);
 
 /** Extends the open episode by another window. @param window seconds */
-export const prolong = changed<[name: string, window: number]>(`
+export const prolong = done<[name: string, window: number]>(`
 UPDATE rate_limits SET expire = ms + $2::bigint * 1000
 FROM (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS ms) AS clock
 WHERE key = 'episode:' || $1 AND expire > ms`);

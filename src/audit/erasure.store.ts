@@ -1,5 +1,5 @@
 // SQL of the certificates of erased tenants, and of the audit rows that go with a tenant.
-import { changed, many, one } from '../platform/database/statements.ts';
+import { changed, done, many, one } from '../platform/database/statements.ts';
 import type { AuditErasureRow } from './audit.model.ts';
 
 const READ = 'SELECT tenant_id, slug, erased_at, statement, key_id, signature FROM audit_erasures';
@@ -10,7 +10,7 @@ export const list = many<AuditErasureRow>(`${READ} ORDER BY erased_at, tenant_id
 /** Finds a certificate by the slug of an erased tenant, or its id. */
 export const find = one<AuditErasureRow, [by: string]>(`${READ} WHERE slug = $1 OR tenant_id::text = $1`);
 
-export const insert = changed<
+export const insert = done<
   [tenantId: string, slug: string, erasedAt: Date, statement: string, keyId: string, signature: Uint8Array]
 >(`
 INSERT INTO audit_erasures (tenant_id, slug, erased_at, statement, key_id, signature) VALUES ($1, $2, $3, $4, $5, $6)`);

@@ -1,6 +1,6 @@
 // SQL of the ends of delegations. Each function is one round trip on the caller's connection. All times come from the
 // database's clock.
-import { changed, one } from '../../platform/database/statements.ts';
+import { done, one } from '../../platform/database/statements.ts';
 import { enqueueCommands } from '../../platform/temporal/enqueued-commands.ts';
 import { countBy, listBy } from '../../platform/temporal/expected-workflows.ts';
 import type { DelegationCase } from './delegation-expiry.ts';
@@ -17,10 +17,10 @@ FROM delegations delegation JOIN agents agent ON agent.id = delegation.agent_id
 WHERE delegation.tenant_id = $1 AND delegation.id = $2`);
 
 /** Records the end of a delegation that the transaction has locked. */
-export const markExpired = changed<[id: string]>('UPDATE delegations SET expired_at = now() WHERE id = $1');
+export const markExpired = done<[id: string]>('UPDATE delegations SET expired_at = now() WHERE id = $1');
 
 /** Enqueues signals to the workflows of all delegations of an agent that this transaction deletes. */
-export const tellOfAgent = changed<[agentId: string]>(
+export const tellOfAgent = done<[agentId: string]>(
   enqueueCommands(
     'delegationExpiry',
     'delegations WHERE agent_id = $1 AND revoked_at IS NULL AND expired_at IS NULL',

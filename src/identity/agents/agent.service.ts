@@ -66,7 +66,7 @@ export type AgentNeeds = {
   /** Revokes the pending and verified anchors of a deleted agent. */
   revokeAnchors: (transaction: Transaction, agentId: string) => Promise<void>;
   /** Enqueues signals to the workflows of a deleted agent's delegations, so that they end. */
-  tellDelegations: (transaction: Transaction, agentId: string) => Promise<unknown>;
+  tellDelegations: (transaction: Transaction, agentId: string) => Promise<void>;
 };
 
 /** Manages the agents of a tenant. Source: Specification, "Agent management", "Agent status". */
