@@ -86,7 +86,7 @@ describe('on a log of 120,000 rows', () => {
     ];
     for (const filter of filters) {
       const { statement, values } = listQuery(tenantId, { limit: 50, ...filter });
-      const { plan, pages } = await explain(statement.text, values);
+      const { plan, pages } = await explain(statement.text ?? '', values);
       expect(plan).not.toContain('Seq Scan');
       expect(pages, `${JSON.stringify(filter)}\n${plan}`).toBeLessThan(1_300);
     }
@@ -181,7 +181,7 @@ describe('on a log of 120,000 rows', () => {
     );
     await test.database.query('ANALYZE audit_log');
     const { statement, values } = listQuery(rows[0]?.id ?? '', { limit: 50, tokens: 'false' });
-    const { plan, pages } = await explain(statement.text, values);
+    const { plan, pages } = await explain(statement.text ?? '', values);
     expect(plan).toMatch(/audit_log_without_tokens.*rows=10[. ]/s);
     expect(pages, plan).toBeLessThan(50);
   });
