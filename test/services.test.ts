@@ -114,7 +114,7 @@ function firstCall(room: string): { shown: ReturnType<typeof showAt>; called: Do
 }
 
 /** Only the roof calls these. */
-const CALLED_ABOVE = ['src/operations/objectives'];
+const CALLED_ABOVE = ['src/operations/invariants', 'src/operations/objectives'];
 const ROOMS = [
   ...new Set(SERVICES.filter((file) => parsed(file).statements.some(isService)).map(dirname)),
 ].filter((room) => !CALLED_ABOVE.includes(room));

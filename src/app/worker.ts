@@ -80,7 +80,7 @@ export async function runWorker(config: Config): Promise<void> {
     };
   };
   const { clocks, keeper } = measureProcess(platform, { role: 'worker', readiness });
-  measureStanding(platform, rooms);
+  measureStanding(platform);
   const metrics = createMergedMetrics({ registry, address });
   const operations = await serveOperations(config, { part: 'the worker', readiness, metrics });
   // Also when no port serves readiness.

@@ -1,7 +1,8 @@
 // SQL that seals the audit log and reads seals. No statement changes a row of the log, a checkpoint or a seal.
 import { inSnakeCase } from '../platform/columns.ts';
+import { countBreaches } from '../platform/database/breach.ts';
 import { type Flat, nestRow } from '../platform/database/nested-row.ts';
-import { changed, many, one, only, value } from '../platform/database/statements.ts';
+import { changed, many, one, only } from '../platform/database/statements.ts';
 import type { Queryable } from '../platform/database/transaction.ts';
 import { AUDIT_CHECKPOINT, type AuditSigningKeyRow } from './audit.model.ts';
 import { type AuditRow, ROW_FIELDS, toAuditRow } from './audit-row.ts';
@@ -58,13 +59,18 @@ SELECT (
 ) IS NOT NULL AS found, h.key_id IS DISTINCT FROM $1 AS foreign, h.last_xid >= pg_snapshot_xmax(pg_current_snapshot()) AS ahead
 FROM audit_head h`);
 
-/** Returns the age in seconds of the oldest unsealed row, or 0 when every row is sealed. Reads one index entry. */
-// Subqueries read the head, because with a join Postgres reads the whole index and filters it.
-export const unsealedSeconds = value<number>(`
-SELECT coalesce((
-  SELECT extract(epoch FROM now() - l.occurred_at)::float8 FROM audit_log l
-  WHERE (l.xid, l.id) > ((SELECT last_xid FROM audit_head), (SELECT last_id FROM audit_head)) ORDER BY l.xid, l.id LIMIT 1
-), 0) AS seconds`);
+/**
+ * Rows without a seal. Subqueries read the head, because with a join Postgres reads the whole index and filters it; the
+ * order makes it use the index, and read no row where every row is sealed.
+ */
+export const findUnsealed = countBreaches(
+  'occurred_at',
+  `
+FROM (
+  SELECT occurred_at FROM audit_log l
+  WHERE (l.xid, l.id) > ((SELECT last_xid FROM audit_head), (SELECT last_id FROM audit_head)) ORDER BY l.xid, l.id LIMIT 100000
+) AS unsealed`,
+);
 
 type HeadRow = Omit<StoredHead, 'signature'> & {
   readonly signature: { readonly [Part in keyof Signature]: Signature[Part] | null };

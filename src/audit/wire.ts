@@ -1,11 +1,7 @@
-// Wires the sealing of the audit log in a worker, and its metric.
+// Wires the sealing of the audit log in a worker.
 import { reasonOf } from '../platform/logging.ts';
-import type { Readings } from '../platform/metrics/reading.ts';
 import type { Platform } from '../platform/platform.ts';
 import { AuditSealer } from './audit-sealing.service.ts';
-import * as checkpointStore from './checkpoint.store.ts';
-import { findOldestOpen } from './open-transaction.store.ts';
-import { registerSealerMetrics } from './sealer.metrics.ts';
 
 /** Wires the sealer, which runs in a worker process. */
 export function wireAuditSealer({ config, database, log }: Platform) {
@@ -18,19 +14,6 @@ export function wireAuditSealer({ config, database, log }: Platform) {
         'the audit log could not be sealed; trying again',
       ),
     ),
-  });
-}
-
-/** Registers the metrics of sealing. Each scrape reads them. */
-export function measureSealer({ database, registry }: Platform, createReading: Readings): void {
-  const read = createReading({
-    unsealed: () => checkpointStore.unsealedSeconds(database),
-    oldestOpen: () => findOldestOpen(database),
-  });
-  registerSealerMetrics({
-    registry,
-    readUnsealed: () => read('unsealed'),
-    readOldestOpen: () => read('oldestOpen'),
   });
 }
 

@@ -131,7 +131,7 @@ describe('on a log of 120,000 rows', () => {
     expect(head?.n).toBe(ROWS / 10_000);
     const connection = explaining();
     expect(await sealing.checkpoints.hasWork(connection, KEY_ID)).toBe(false);
-    expect(await sealing.checkpoints.unsealedSeconds(connection)).toBe(0);
+    expect(await sealing.checkpoints.findUnsealed(connection, 0)).toMatchObject({ count: 0, seconds: 0 });
     expect(connection.plans).toHaveLength(2);
     for (const { plan, pages } of connection.plans) expect(pages, plan).toBeLessThan(20);
     expect(connection.plans[1]?.plan).toMatch(/Index Cond: \(ROW\(xid, id\) > ROW/);

@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { listInvariants } from '../../src/app/wiring/invariants.ts';
 import { ENDPOINT_STATES } from '../../src/webhooks/endpoints/endpoint-state.ts';
 import { readQuery } from '../platform/metrics/prometheus-text.ts';
 import { listMetrics, type Metric } from '../platform/metrics/registries.ts';
@@ -33,6 +34,9 @@ const rules = (
   parse(readFileSync('deploy/prometheus/rules.yml', 'utf8')) as { groups: { rules: Rule[] }[] }
 ).groups.flatMap((group) => group.rules);
 const alerts = rules.filter((rule) => rule.alert !== undefined);
+/** Two alerts are for all invariants: the label `invariant` says which. */
+const isNoInvariant = ({ annotations }: Rule) => !annotations?.runbook?.includes('$labels.invariant');
+const invariants = listInvariants({ masterKeys: [] });
 const dashboard = JSON.parse(readFileSync('deploy/grafana/countersign.json', 'utf8')) as {
   uid: string;
   panels: Panel[];
@@ -102,9 +106,9 @@ describe('a query', () => {
   });
 });
 
-it('a label that a metric and its target both have is the one of the metric, such as whose transaction is open', () => {
+it('a label that a metric and its target both have is the one of the metric', () => {
   const both = [...known].filter(([, { labels }]) => labels.some((label) => TARGET_LABELS.includes(label)));
-  expect(both.map(([name]) => name)).toContain('countersign_audit_held_seconds');
+  expect(both.map(([name]) => name)).toContain('countersign_build_info');
   const { scrape_configs: jobs } = parse(readFileSync('deploy/prometheus/prometheus.yml', 'utf8')) as {
     scrape_configs: { job_name: string; honor_labels?: boolean }[];
   };
@@ -165,7 +169,7 @@ describe('the rules', () => {
 
   it('name pages and headings that exist, and no heading is without its alert', () => {
     const headings: string[] = [];
-    for (const { alert, annotations } of alerts) {
+    for (const { alert, annotations } of alerts.filter(isNoInvariant)) {
       const [page = '', heading = ''] = (annotations?.runbook ?? '').split('#');
       expect(page, alert).toMatch(/^docs\/operations\//);
       expect(existsSync(page), page).toBe(true);
@@ -176,14 +180,35 @@ describe('the rules', () => {
       ).toContain(heading);
       headings.push(...there);
     }
-    expect([...new Set(headings)].sort()).toEqual(alerts.map(({ alert }) => alert).sort());
+    const named = [
+      ...alerts.filter(isNoInvariant).map(({ alert }) => alert),
+      ...invariants.map(({ name }) => name),
+    ];
+    expect([...new Set(headings)].sort()).toEqual(named.sort());
+  });
+
+  it('lead from each broken invariant, by how bad it is, to the section of its name', () => {
+    for (const severity of ['page', 'ticket'] as const) {
+      expect(invariants.some((one) => one.severity === severity)).toBe(true);
+      const asking = alerts.filter(({ expr }) =>
+        expr.includes(`countersign_invariant_breaches{severity="${severity}"}`),
+      );
+      expect(asking).toMatchObject([
+        {
+          labels: { severity },
+          annotations: { runbook: 'docs/operations/alerts.md#{{ $labels.invariant }}' },
+        },
+      ]);
+      expect(asking.every((alert) => !isNoInvariant(alert))).toBe(true);
+    }
+    for (const { name } of invariants) expect(name).toMatch(/^[a-z]+(_[a-z]+)+$/);
   });
 
   it('lead, on their page, to what to check and what to do', () => {
     const sections = readFileSync('docs/operations/alerts.md', 'utf8').split(/^### /m).slice(1);
     const incomplete = sections.filter((text) => !/^- \*\*Check\*\*/m.test(text) || !/\*\*Do\*\*/.test(text));
     expect(incomplete.map((text) => text.split('\n')[0])).toEqual([]);
-    expect(sections).toHaveLength(alerts.length);
+    expect(sections).toHaveLength(alerts.filter(isNoInvariant).length + invariants.length);
   });
 
   it('tell in their texts only labels that what they ask for has', () => {
@@ -304,11 +329,6 @@ describe('the dashboard', () => {
     const asked = [...targets, ...rules].flatMap(({ expr }) => readQuery(expr).metrics);
     const shown = new Set(asked.flatMap(({ name }) => [name, name.replace(/_(bucket|sum|count)$/, '')]));
     const hidden = [...known.keys()].filter((name) => name.startsWith('countersign_') && !shown.has(name));
-    expect(hidden.sort()).toEqual([
-      'countersign_build_info',
-      'countersign_database_pool_max_connections',
-      'countersign_deliveries_overdue',
-      'countersign_delivery_account_tenants',
-    ]);
+    expect(hidden.sort()).toEqual(['countersign_build_info', 'countersign_database_pool_max_connections']);
   });
 });

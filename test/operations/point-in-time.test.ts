@@ -2,7 +2,7 @@
 import { chmodSync } from 'node:fs';
 import pg from 'pg';
 import { expect, it, vi } from 'vitest';
-import { readArchive } from '../../src/operations/doctor/cluster.store.ts';
+import { findUnarchived, readArchive } from '../../src/operations/invariants/cluster.store.ts';
 import { readRestoredTo } from '../../src/operations/restores/restore.store.ts';
 import { PATIENCE } from '../setup/patience.ts';
 import {
@@ -59,12 +59,10 @@ it('restores the moment before a loss from a backup and the archived WAL', async
   chmodSync(wal, 0o500);
   await query('SELECT pg_switch_wal()');
   const isSome = expect.toSatisfy((count: number) => count > 0);
-  const failing = {
-    failed: { file: expect.stringMatching(/^[0-9A-F]{24}$/), at: expect.any(String) },
-    failures: isSome,
-    waiting: isSome,
-  };
+  const failing = { failures: isSome, waiting: isSome };
   await vi.waitFor(async () => expect(await readArchive(reader)).toMatchObject(failing), PATIENCE);
+  const breach = { count: isSome, named: expect.stringMatching(/^[0-9A-F]{24}$/), seconds: isSome };
+  expect(await findUnarchived(reader, 0)).toMatchObject(breach);
   const waiting = (await readArchive(reader))?.waiting ?? Number.NaN;
   await query('SELECT pg_current_xact_id(), pg_switch_wal()');
   await query('SELECT pg_current_xact_id()');
@@ -72,8 +70,9 @@ it('restores the moment before a loss from a backup and the archived WAL', async
   chmodSync(wal, 0o700);
   // The next file wakes the archiver, which otherwise rests for a minute after some tries.
   await query('SELECT pg_current_xact_id(), pg_switch_wal()');
-  const well = { failed: null, waiting: 0, seconds: expect.toSatisfy((seconds: number) => seconds >= 0) };
+  const well = { waiting: 0, seconds: expect.toSatisfy((seconds: number) => seconds >= 0) };
   await vi.waitFor(async () => expect(await readArchive(reader)).toMatchObject(well), PATIENCE);
+  expect(await findUnarchived(reader, 0)).toMatchObject({ count: 0, named: null });
   const [before] = await query<{ at: Date }>('SELECT clock_timestamp() AS at');
   await query(`INSERT INTO kept VALUES ('not archived yet')`);
   const [moment] = await query<{ to: string; at: Date }>(

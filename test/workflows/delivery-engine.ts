@@ -9,6 +9,8 @@ import { createBulkReplayActivities } from '../../activities/bulk-replay.ts';
 import { createEndpointRecoveryActivities } from '../../activities/endpoint-recovery.ts';
 import { createWebhookDeliveryActivities } from '../../activities/webhook-delivery.ts';
 import { createWebhookSecretRotationActivities } from '../../activities/webhook-secret-rotation.ts';
+import { listInvariants } from '../../src/app/wiring/invariants.ts';
+import { SweepService } from '../../src/operations/invariants/sweep.service.ts';
 import type { RequestContext } from '../../src/platform/context.ts';
 import { createOutboxListener } from '../../src/platform/database/listener.client.ts';
 import { createOutboxNotifier } from '../../src/platform/database/notifier.client.ts';
@@ -36,7 +38,6 @@ import { DeliveryStarter } from '../../src/webhooks/relay/delivery-workflow.clie
 import { FirstAttemptService } from '../../src/webhooks/relay/first-attempt.service.ts';
 import { RELAY_SETTINGS, RelayService, type RelaySettings } from '../../src/webhooks/relay/relay.service.ts';
 import * as relayStore from '../../src/webhooks/relay/relay.store.ts';
-import { SweepService } from '../../src/webhooks/relay/sweep.service.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { countLockWaits } from '../setup/lock-waits.ts';
 import { installTestRuntime } from '../setup/temporal-runtime.ts';
@@ -281,13 +282,12 @@ export async function createEngine({
     /** The workflow of an entity. */
     entity: (workflow: EntityWorkflow, id: string) =>
       client.workflow.getHandle(entityWorkflowId(workflow, id)),
-    sweep: (late = 0) =>
+    sweep: (lateMs = 0) =>
       new SweepService({
         database,
-        commands: services.commands,
-        starter,
+        invariants: listInvariants({ masterKeys: [] }),
+        tools: { database, commands: services.commands, starter, lateSeconds: lateMs / 1_000 },
         onFailure: (error) => failures.push(error),
-        late,
       }),
 
     /** A subscription whose retries come after the given milliseconds. */

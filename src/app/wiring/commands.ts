@@ -10,10 +10,10 @@ import { ApplicationService } from '../../identity/applications/application.serv
 import { ProvisionService } from '../../identity/tenants/provision.service.ts';
 import { TenantService } from '../../identity/tenants/tenant.service.ts';
 import { boundsOf } from '../../identity/tenants/tenant-retention.ts';
-import { findAhead } from '../../operations/doctor/cluster.store.ts';
 import { TenantEndService } from '../../operations/erasure/tenant-end.service.ts';
 import { isEnding } from '../../operations/erasure/tenant-end.store.ts';
 import { TenantExportService } from '../../operations/erasure/tenant-export.service.ts';
+import { findAhead } from '../../operations/invariants/cluster.store.ts';
 import { SealedSecretService } from '../../operations/master-keys/sealed-secret.service.ts';
 import { HostService } from '../../operations/operators/host.service.ts';
 import { OperatedDeliveryService } from '../../operations/operators/operated-delivery.service.ts';

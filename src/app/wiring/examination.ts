@@ -1,6 +1,4 @@
 // Wires `countersign doctor`: its checks, the expected workflows of each room, and the mends.
-import { findOldestOpen } from '../../audit/open-transaction.store.ts';
-import { ExpiryService } from '../../authentication/challenges/challenge-expiry.service.ts';
 import * as delegationStore from '../../authentication/delegations/delegation-expiry.store.ts';
 import * as issuerKeyStore from '../../authentication/issuer/key-schedule.store.ts';
 import { wireIssuerInspection } from '../../authentication/trusted-issuers/wire.ts';
@@ -15,27 +13,23 @@ import {
 import type { Check } from '../../operations/doctor/finding.ts';
 import { createFoundationCheck } from '../../operations/doctor/foundation.check.ts';
 import { createIssuerKeysCheck } from '../../operations/doctor/issuer-keys.check.ts';
-import * as rows from '../../operations/doctor/rows.check.ts';
-import { createStuckWorkCheck } from '../../operations/doctor/stuck-work.check.ts';
 import * as tenantEndStore from '../../operations/erasure/tenant-end.store.ts';
-import { SealedSecretService } from '../../operations/master-keys/sealed-secret.service.ts';
+import { createInvariantCheck } from '../../operations/invariants/invariant.check.ts';
 import { OperatorActService } from '../../operations/operators/operator-act.service.ts';
 import type { Config } from '../../platform/config.ts';
-import { KEPT_DAYS } from '../../platform/database/kept-days.ts';
 import { SILENT } from '../../platform/logging.ts';
 import { openPlatform } from '../../platform/platform.ts';
 import { createLazyConnection, createTemporalClient } from '../../platform/temporal/client.ts';
 import type { EntityWorkflow } from '../../platform/temporal/names.ts';
 import { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import { createWorkflowInspector } from '../../platform/temporal/workflow-inspection.client.ts';
-import * as accountStore from '../../webhooks/accounts/account.store.ts';
 import * as endpointStore from '../../webhooks/endpoints/endpoint-recovery.store.ts';
 import { wireRecords } from '../../webhooks/intake/wire.ts';
 import * as receiptStore from '../../webhooks/receipts/receipt.store.ts';
 import { wireRelayInspection } from '../../webhooks/relay/wire.ts';
 import * as replayStore from '../../webhooks/replays/bulk-replay.store.ts';
 import * as secretStore from '../../webhooks/subscriptions/signing-secret.store.ts';
-import { SEALED_COLUMNS } from './sealed-columns.ts';
+import { listInvariants } from './invariants.ts';
 
 /** The entities that should have a workflow. A type that is not here would miss its workflows unnoticed. */
 const EXPECTED: Readonly<Record<EntityWorkflow, ListExpected>> = {
@@ -54,16 +48,14 @@ const EXPECTED: Readonly<Record<EntityWorkflow, ListExpected>> = {
 export function wireExamination(config: Config) {
   const platform = openPlatform(config, { logger: SILENT, name: 'doctor' });
   const { database } = platform;
-  const { masterKeys, temporal } = config;
+  const { temporal } = config;
   const connection = createLazyConnection(temporal);
   const client = createTemporalClient(connection, temporal);
   const inspector = createWorkflowInspector({ client });
   const commands = new WorkflowCommandService();
   const records = wireRecords(platform);
   const issuers = wireIssuerInspection(platform);
-  const relay = wireRelayInspection(platform, { client });
-  const sealedSecrets = new SealedSecretService({ database, masterKeys, columns: SEALED_COLUMNS });
-  const challengeExpiry = new ExpiryService({ database, records });
+  const { mendTools: tools, ...relay } = wireRelayInspection(platform, { client });
   const shared = { database, inspector, commands };
 
   let reached: Promise<void> | undefined;
@@ -84,14 +76,7 @@ export function wireExamination(config: Config) {
   return {
     doctor: new DoctorService({
       checks: [
-        createStuckWorkCheck({ ...shared, ...relay }),
-        rows.createTransactionIdsCheck(database),
-        rows.createOpenTransactionCheck(() => findOldestOpen(database)),
-        rows.createArchiveCheck(database),
-        rows.createDatabaseRoleCheck(database),
-        rows.createChallengeExpiryCheck(challengeExpiry.findOverdue),
-        rows.createSealedSecretsCheck(sealedSecrets.listMissingKeys),
-        rows.createAccountsCheck(() => accountStore.sum(database, KEPT_DAYS + 1)),
+        ...listInvariants(config).map((invariant) => createInvariantCheck(invariant, { database, tools })),
         ...ofTemporal.map(needing),
         createIssuerKeysCheck(issuers),
       ],

@@ -2,33 +2,26 @@
 import type { Client } from '@temporalio/client';
 import { createActivities } from '../../../activities/index.ts';
 import { withoutEnds } from '../../../activities/operator-refusal.ts';
-import { measureSealer, wireAuditSealer } from '../../audit/wire.ts';
+import { wireAuditSealer } from '../../audit/wire.ts';
 import { ExpiryService } from '../../authentication/challenges/challenge-expiry.service.ts';
 import { wireExpiryKeeper } from '../../authentication/challenges/wire-worker.ts';
 import { DelegationExpiryService } from '../../authentication/delegations/delegation-expiry.service.ts';
-import * as delegationStore from '../../authentication/delegations/delegation-expiry.store.ts';
 import { IssuerRotationService } from '../../authentication/issuer/issuer-rotation.service.ts';
-import * as issuerKeyStore from '../../authentication/issuer/key-schedule.store.ts';
-import * as anchorStore from '../../identity/anchors/anchor-check.store.ts';
 import { wireAnchorChecks } from '../../identity/anchors/wire.ts';
-import * as rotationStore from '../../identity/keys/rotation.store.ts';
-import { measureArchive } from '../../operations/doctor/wire.ts';
-import * as tenantEndStore from '../../operations/erasure/tenant-end.store.ts';
 import { wireErasure } from '../../operations/erasure/wire.ts';
+import { measureInvariants, wireSweep } from '../../operations/invariants/wire.ts';
 import { isAway } from '../../platform/database/errors.ts';
-import { KEPT_DAYS } from '../../platform/database/kept-days.ts';
 import { createReadings } from '../../platform/metrics/reading.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { type EntityWorkflow, TASK_QUEUES } from '../../platform/temporal/names.ts';
 import { measureWorkflowCommands, wireWorkflowCommands } from '../../platform/temporal/wire.ts';
 import type { Describe } from '../../platform/temporal/workflow-command.client.ts';
-import * as accountStore from '../../webhooks/accounts/account.store.ts';
-import { measureAccounts, wireHourCounter } from '../../webhooks/accounts/wire.ts';
+import { wireHourCounter } from '../../webhooks/accounts/wire.ts';
 import { measureBacklog, wireWaitingCount } from '../../webhooks/backlog/wire.ts';
 import { EndpointRecoveryService } from '../../webhooks/endpoints/endpoint-recovery.service.ts';
 import { wireRelay } from '../../webhooks/relay/wire.ts';
-import * as secretStore from '../../webhooks/subscriptions/signing-secret.store.ts';
 import { wireCore } from './core.ts';
+import { listInvariants } from './invariants.ts';
 import { wireRetention } from './retention.ts';
 
 export type WorkerRooms = ReturnType<typeof wireWorkerRooms>;
@@ -74,32 +67,26 @@ export function wireWorkerRooms(platform: Platform) {
 export function wireWorkerLoops(platform: Platform, rooms: WorkerRooms, client: Client) {
   const { describe, tenants, challengeExpiry: expiry } = rooms;
   const presenter = { docsUrl: platform.config.docsUrl, tenantOf: tenants.byId };
+  const { mendTools: tools, ...relaying } = wireRelay(platform, {
+    ...rooms,
+    client,
+    presenter,
+    countWaiting: wireWaitingCount(platform),
+  });
   return {
     sealer: wireAuditSealer(platform),
     hourCounter: wireHourCounter(platform),
     ...wireWorkflowCommands(platform, { client, describe, presenter }),
-    ...wireRelay(platform, { ...rooms, client, presenter, countWaiting: wireWaitingCount(platform) }),
+    ...relaying,
+    sweep: wireSweep(platform, { invariants: listInvariants(platform.config), tools }),
     expiryKeeper: wireExpiryKeeper(platform, { client, expiry }),
   };
 }
 
 /** Registers metrics that are read from the database at each scrape; every worker reports the same values. */
-export function measureStanding(
-  platform: Platform,
-  { challengeExpiry }: Pick<WorkerRooms, 'challengeExpiry'>,
-): void {
+export function measureStanding(platform: Platform): void {
   const readings = createReadings({ isAway });
   measureBacklog(platform, readings);
-  measureWorkflowCommands(platform, readings, {
-    agentKeyRotation: rotationStore.countOverdue,
-    anchorVerification: anchorStore.countOverdue,
-    challengeExpiry: async () => ((await challengeExpiry.findOverdue()) === null ? 0 : 1),
-    delegationExpiry: delegationStore.countOverdue,
-    issuerKeyRotation: issuerKeyStore.countOverdue,
-    tenantErasure: tenantEndStore.countOverdue,
-    webhookSecretRotation: secretStore.countOverdue,
-  });
-  measureSealer(platform, readings);
-  measureAccounts(platform, readings, () => accountStore.sum(platform.database, KEPT_DAYS + 1));
-  measureArchive(platform, readings);
+  measureWorkflowCommands(platform, readings);
+  measureInvariants(platform, readings, listInvariants(platform.config));
 }

@@ -15,9 +15,6 @@ export type Pulse = { readonly heartbeat: () => void; readonly signal: AbortSign
 /** `chunk`: challenges in a transaction. `tenants`: audit entries in one. `budget`: milliseconds of a sweep. */
 const SETTINGS = { chunk: 5_000, tenants: 5_000, budget: 10_000 } as const;
 
-/** Seconds after which an unmarked challenge is late. The limit is long enough for one missed bucket. */
-const LATE = 300;
-
 export type ExpiryNeeds = {
   database: Pick<Database, 'query' | 'transaction'>;
   records: Pick<RecordService, 'prepare' | 'writeBatch'>;
@@ -66,10 +63,6 @@ export class ExpiryService extends Service<ExpiryNeeds> {
 
   /** Reads the database's clock, which determines the names of buckets. */
   readClock = (): Promise<Date> => store.readClock(this.needs.database);
-
-  /** Returns the expiry time of the oldest challenge whose mark is late, or null. One indexed read. */
-  findOverdue = async (): Promise<Date | null> =>
-    (await store.findOldestUnswept(this.needs.database, LATE))?.expiresAt ?? null;
 
   #markChunk = (): Promise<SweepResult> =>
     this.needs.database.transaction({}, async (unit) => {

@@ -1,8 +1,9 @@
 // SQL that marks overdue challenges as expired and counts them. The statement that marks them also stores the position
 // of the sweep, so no challenge is counted twice.
+import { countBreaches } from '../../platform/database/breach.ts';
 import { changed, many, one, value } from '../../platform/database/statements.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
-import type { ChallengeExpiryCountRow, ChallengeRow } from './challenge.model.ts';
+import type { ChallengeExpiryCountRow } from './challenge.model.ts';
 import { OVERDUE_SECONDS } from './challenge-expiry.ts';
 
 export type ExpiredCount = ChallengeExpiryCountRow;
@@ -80,11 +81,10 @@ export async function takeCounts(
   return turn === undefined ? null : takeNext(unit, endsAt, turn.place, limit);
 }
 
-/** Finds the expiry time of the oldest unused, unmarked challenge that is this many seconds overdue. */
-export const findOldestUnswept = one<Pick<ChallengeRow, 'expiresAt'>, [seconds: number]>(`
-SELECT expires_at FROM challenges
-WHERE expires_at >= (SELECT swept_until FROM challenge_sweep) AND expires_at < now() - make_interval(secs => $1)
-  AND consumed_at IS NULL AND expired_at IS NULL
-ORDER BY expires_at LIMIT 1`);
+/** Unused challenges that have expired and that no sweep has marked. */
+export const findUnswept = countBreaches(
+  'expires_at',
+  `FROM challenges WHERE expires_at >= (SELECT swept_until FROM challenge_sweep) AND consumed_at IS NULL AND expired_at IS NULL`,
+);
 
 export const readClock = value<Date>('SELECT now()::timestamptz(3) AS now');

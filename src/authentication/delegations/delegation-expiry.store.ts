@@ -1,8 +1,9 @@
 // SQL of the ends of delegations. Each function is one round trip on the caller's connection. All times come from the
 // database's clock.
+import { countBreaches } from '../../platform/database/breach.ts';
 import { done, one } from '../../platform/database/statements.ts';
 import { enqueueCommands } from '../../platform/temporal/enqueued-commands.ts';
-import { countBy, listBy } from '../../platform/temporal/expected-workflows.ts';
+import { listBy } from '../../platform/temporal/expected-workflows.ts';
 import type { DelegationCase } from './delegation-expiry.ts';
 
 export type DelegationName = { readonly tenantId: string; readonly id: string };
@@ -27,10 +28,8 @@ export const tellOfAgent = done<[agentId: string]>(
   ),
 );
 
-/** Counts the delegations that expired more than 5 minutes ago and whose end is not recorded. */
-export const countOverdue = countBy(
-  `SELECT count(*)::int AS count FROM ${OPEN} AND delegation.expires_at < now() - interval '5 minutes'`,
-);
+/** Delegations that have expired and whose end is not recorded. */
+export const findOverdue = countBreaches('delegation.expires_at', `FROM ${OPEN}`);
 
 /** Lists the delegations whose workflow should be running: neither revoked nor recorded as expired. */
 export const listExpectedWorkflows = listBy(

@@ -1,9 +1,10 @@
 // SQL of the schedule of issuer keys. Each change is decided while the tenant's row is locked, by the database's time
 // of that read.
+import { countBreaches } from '../../platform/database/breach.ts';
 import { changed, counted, many } from '../../platform/database/statements.ts';
 import { batchOf } from '../../platform/database/table.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
-import { countBy, listBy } from '../../platform/temporal/expected-workflows.ts';
+import { listBy } from '../../platform/temporal/expected-workflows.ts';
 import { EVENT_KEY, ISSUER_KEY } from './issuer-key.model.ts';
 import type { IssuerAlgorithm, IssuerJwk } from './issuer-key.ts';
 import type { KeyTimes, Schedule, ScheduledKey } from './key-schedule.ts';
@@ -95,19 +96,6 @@ export const issuerKeyStore = createKeyScheduleStore(ISSUER_KEY, 't.signing_algo
 /** The keys that sign security event tokens. A tenant without streams has none. */
 export const eventKeyStore = createKeyScheduleStore(EVENT_KEY, "'RS256'", { signsDeliveries: false });
 
-// A tenant has an overdue step when no key follows the newest one, or when a key or its private half still exists after
-// its time.
-const OVERDUE = `
-SELECT count(*)::int AS count FROM (
-  SELECT tenant_id FROM (
-    SELECT 'tokens' AS purpose, tenant_id, activate_at, retire_at, remove_at, revoked_at, private_sealed FROM issuer_keys
-    UNION ALL SELECT 'events', tenant_id, activate_at, retire_at, remove_at, revoked_at, private_sealed FROM event_keys
-  ) AS keys GROUP BY purpose, tenant_id
-  HAVING coalesce(max(activate_at) FILTER (WHERE revoked_at IS NULL), '-infinity') < now() - interval '5 minutes'
-    OR bool_or(remove_at < now() - interval '5 minutes')
-    OR bool_or(private_sealed IS NOT NULL AND retire_at < now() - interval '6 minutes')
-) AS overdue`;
-
 /** Locks the tenant's keys and its algorithm against other changes until the transaction ends. */
 export const lock = changed<[tenantId: string]>('SELECT 1 FROM tenants WHERE id = $1 FOR NO KEY UPDATE');
 
@@ -120,8 +108,19 @@ export async function setDeliveryKey(
   await transaction.model(ISSUER_KEY).update({ tenantId, kid }, key);
 }
 
-/** Counts the tenants with a step that has been due for 5 minutes: publish, destroy or remove. */
-export const countOverdue = countBy(OVERDUE);
+/**
+ * Tenants with a step that is due: no key follows the newest one (since that serves, or since the last was revoked), or
+ * a key or its private half is still there. The private half may stay a minute longer.
+ */
+export const findOverdue = countBreaches(
+  `least(coalesce(max(activate_at) FILTER (WHERE revoked_at IS NULL), max(revoked_at)), min(remove_at),
+    min(retire_at) FILTER (WHERE private_sealed IS NOT NULL) + interval '1 minute')`,
+  `
+FROM (
+  SELECT 'tokens' AS purpose, tenant_id, activate_at, retire_at, remove_at, revoked_at, private_sealed FROM issuer_keys
+  UNION ALL SELECT 'events', tenant_id, activate_at, retire_at, remove_at, revoked_at, private_sealed FROM event_keys
+) AS keys GROUP BY purpose, tenant_id`,
+);
 
 /** Lists all tenants by ascending id, because the keys of every tenant have a workflow. One round trip on an index. */
 export const listExpectedWorkflows = listBy(

@@ -1,9 +1,10 @@
 // SQL for the checks of anchors' proofs. Each statement on one anchor is bound to its tenant. All times come from the
 // database's clock.
+import { countBreaches } from '../../platform/database/breach.ts';
 import { changed, done, one } from '../../platform/database/statements.ts';
 import { columnNames, selectList } from '../../platform/database/table.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
-import { countBy, listBy } from '../../platform/temporal/expected-workflows.ts';
+import { listBy } from '../../platform/temporal/expected-workflows.ts';
 import { ANCHOR, type AnchorRow } from './anchor.model.ts';
 import { FOUND, type LookEffect } from './anchor-check.ts';
 
@@ -61,11 +62,12 @@ UPDATE anchors SET requested_at = now(), next_check_at = least(next_check_at, gr
   coalesce(last_checked_at + $3::float8 * interval '1 millisecond', now())))
 WHERE id = $2 AND tenant_id = $1 AND (status = 'verified' OR status = 'pending' AND expires_at > now()) AND ($4::uuid IS NULL OR agent_id = $4)`);
 
-/** Counts the anchors whose check or end has been due for more than 5 minutes. */
-export const countOverdue = countBy(`
-SELECT count(*)::int AS count FROM anchors anchor JOIN agents agent ON agent.id = anchor.agent_id
-WHERE anchor.status IN ('pending', 'verified') AND agent.deleted_at IS NULL
-  AND least(anchor.next_check_at, CASE anchor.status WHEN 'pending' THEN anchor.expires_at END) < now() - interval '5 minutes'`);
+/** Anchors whose check or end is due. */
+export const findOverdue = countBreaches(
+  `least(anchor.next_check_at, CASE anchor.status WHEN 'pending' THEN anchor.expires_at END)`,
+  `FROM anchors anchor JOIN agents agent ON agent.id = anchor.agent_id
+WHERE anchor.status IN ('pending', 'verified') AND agent.deleted_at IS NULL`,
+);
 
 /** Lists the anchors whose workflow anchorVerification should be running: pending and verified ones. */
 export const listExpectedWorkflows = listBy(`

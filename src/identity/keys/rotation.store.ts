@@ -1,12 +1,13 @@
 // SQL of key rotations. Each statement on one rotation is bound to a tenant or to a key's id. All times come from the
 // database's clock.
 
+import { countBreaches } from '../../platform/database/breach.ts';
 import { existenceIn } from '../../platform/database/existence.ts';
 import { NOW } from '../../platform/database/model.ts';
 import { done, many, one, paged } from '../../platform/database/statements.ts';
 import { columnNames, selectList } from '../../platform/database/table.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
-import { countBy, listBy } from '../../platform/temporal/expected-workflows.ts';
+import { listBy } from '../../platform/temporal/expected-workflows.ts';
 import { type AgentPart, OF_AGENT } from '../agents/agent.ts';
 import type { KeyRow } from './key.model.ts';
 import type { KeyLife } from './key.ts';
@@ -117,15 +118,21 @@ export async function move(
   await moveTo(unit, id, to.state, 'endReason' in to ? to.endReason : undefined);
 }
 
-/** Counts the keys whose sunset or rotation deadline passed more than 5 minutes ago without its step. */
-export const countOverdue = countBy(`
-SELECT count(*)::int AS count FROM (
-  SELECT old.id FROM key_rotations r JOIN agent_keys old ON old.id = r.old_key_id
-  WHERE r.ended_at IS NULL AND now() - interval '5 minutes' > CASE
-    WHEN r.state = 'overlapping' THEN old.sunset_at WHEN r.stalled_at IS NULL THEN r.deadline_at END
-  UNION
-  SELECT k.id FROM agent_keys k JOIN agents a ON a.id = k.agent_id
-  WHERE k.state = 'deprecated' AND k.sunset_at < now() - interval '5 minutes' AND a.deleted_at IS NULL) AS overdue`);
+/** Keys with a step that is due: of an open rotation, or a sunset without a rotation. */
+export const findOverdue = countBreaches(
+  'due',
+  `
+FROM (
+  SELECT id, min(due) AS due FROM (
+    SELECT old.id, CASE
+      WHEN r.state = 'overlapping' THEN old.sunset_at WHEN r.stalled_at IS NULL THEN r.deadline_at END AS due
+    FROM key_rotations r JOIN agent_keys old ON old.id = r.old_key_id WHERE r.ended_at IS NULL
+    UNION ALL
+    SELECT k.id, k.sunset_at FROM agent_keys k JOIN agents a ON a.id = k.agent_id
+    WHERE k.state = 'deprecated' AND k.sunset_at < now() AND a.deleted_at IS NULL) AS steps
+  GROUP BY id
+) AS keys`,
+);
 
 export async function markSwitched(transaction: Transaction, id: string, switchedAt: Date): Promise<void> {
   await transaction.model(KEY_ROTATION).update({ id }, { switchedAt });

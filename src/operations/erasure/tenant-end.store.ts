@@ -1,7 +1,8 @@
 // SQL of tenants that end, and the statements that remove their rows. Names of tables are those of the rules.
+import { countBreaches } from '../../platform/database/breach.ts';
 import { changed, done, many, one } from '../../platform/database/statements.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
-import { countBy, listBy } from '../../platform/temporal/expected-workflows.ts';
+import { listBy } from '../../platform/temporal/expected-workflows.ts';
 import { ERASURE_RULES, listErased } from './erasure-rules.ts';
 import { GRACE_DAYS, type TenantEnd } from './tenant-end.ts';
 
@@ -86,9 +87,8 @@ export async function renewStatistics(queryable: Queryable, only?: readonly stri
 /** Removes the end of a tenant that is erased, which the transaction has locked. */
 export const remove = done<[tenantId: string]>('DELETE FROM tenant_ends WHERE tenant_id = $1');
 
-export const countOverdue = countBy(
-  `SELECT count(*)::int FROM tenant_ends WHERE greatest(erase_at, removed_at) < now() - interval '5 minutes'`,
-);
+/** Tenants of which something should be removed. */
+export const findOverdue = countBreaches('greatest(erase_at, removed_at)', 'FROM tenant_ends');
 
 /** Lists the tenants that end: each has a workflow. */
 export const listExpectedWorkflows = listBy(

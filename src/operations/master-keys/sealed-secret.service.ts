@@ -9,6 +9,7 @@ import {
   SecretBoxError,
   sealSecret,
 } from '../../platform/crypto/secret-box.node.ts';
+import type { Breach } from '../../platform/database/breach.ts';
 import type { KeyInUse, SealedColumn } from '../../platform/database/sealed-column.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { Service } from '../../platform/service.ts';
@@ -139,6 +140,13 @@ export class SealedSecretService extends Service<SealedSecretNeeds> {
     (await store.listKeysInUse(this.needs.database, this.needs.columns)).filter(
       ({ keyId }) => !this.#isHere(keyId),
     );
+
+  /** The same, as a breach. */
+  findMissingKeys = async (): Promise<Breach> => {
+    const missing = await this.listMissingKeys();
+    const named = missing.map(({ table, column, keyId }) => `${table}.${column}: ${keyId}`).join(', ');
+    return { count: missing.length, oldest: null, seconds: 0, named };
+  };
 
   #isHere = (keyId: string) => this.needs.masterKeys.some(({ id }) => id === keyId);
 

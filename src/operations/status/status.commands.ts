@@ -29,13 +29,12 @@ export function registerStatusCommand(
   });
 }
 
-function describe({ gauges, ...standing }: Standing, troubles: readonly string[], now: number): string[] {
-  const { version, processes, temporal, failingHosts, endpoints, objectives, lastMended } = standing;
+function describe(standing: Standing, troubles: readonly string[], now: number): string[] {
+  const { version, processes, temporal, backlog, failingHosts, endpoints, objectives, lastMended } = standing;
   const failed = endpoints?.failedIn24Hours;
   const line = (name: string, text: string) => `${name.padEnd(12)}${text}`;
   const count = (value: number | null, words: string) =>
     value === null ? `? ${words}` : `${value} ${words}`;
-  const age = (value: number | null) => (value === null ? '?' : roughLength(value));
   const living = (processes ?? []).map(
     ({ role, count, since }) => `${count} ${role} (the oldest since ${relativeTime(since.getTime(), now)})`,
   );
@@ -45,9 +44,10 @@ function describe({ gauges, ...standing }: Standing, troubles: readonly string[]
     line('Temporal', temporal),
     line(
       'Backlog',
-      `${count(gauges.waiting, 'rows')}; oldest due ${age(gauges.oldestWaiting)}, oldest command ${age(gauges.oldestCommand)}`,
+      backlog === null
+        ? '?'
+        : `${backlog.rows} rows; oldest due ${roughLength(backlog.oldestDue)}, oldest command ${roughLength(backlog.oldestCommand)}`,
     ),
-    line('Overdue', `${count(gauges.overdue, 'deliveries')}, at most by ${age(gauges.mostOverdue)}`),
     line('Endpoints', endpoints === null ? '?' : describeStates(endpoints.states)),
     ...(endpoints === null ? [] : [line('', endpoints.summary)]),
     ...(failingHosts ?? []).map(({ host, endpoints, errors }) =>
@@ -58,8 +58,6 @@ function describe({ gauges, ...standing }: Standing, troubles: readonly string[]
       .slice(0, MOST_GROUPS)
       .map((group) => line('', `${group.answer} ${group.deliveries}: ${nameOf(group)}`)),
     ...(objectives ?? []).map((each, n) => line(n === 0 ? 'Objectives' : '', describeObjective(each))),
-    line('Audit log', `oldest unsealed row ${age(gauges.unsealed)}`),
-    line('Accounts', count(gauges.unaccounted, 'deliveries not accounted for')),
     line(
       'Doctor',
       lastMended === null
@@ -98,19 +96,21 @@ function describeObjective({
   return `${name}: ${percent(share, 3)} of ${total.toLocaleString('en')} within ${seconds} s (promised: ${promised * 100} %), ${percent(budgetLeft, 0)} of the budget left in 30 days`;
 }
 
-function present({ gauges, ...standing }: Standing, troubles: readonly string[]) {
+function present({ backlog, ...standing }: Standing, troubles: readonly string[]) {
   return {
     well: troubles.length === 0,
     troubles,
     version: standing.version,
     processes: standing.processes?.map(({ role, count, since }) => ({ role, count, since })) ?? null,
     temporal: standing.temporal,
-    backlog: {
-      rows: gauges.waiting,
-      oldest_due_seconds: gauges.oldestWaiting,
-      oldest_command_seconds: gauges.oldestCommand,
+    backlog: backlog && {
+      rows: backlog.rows,
+      oldest_due_seconds: backlog.oldestDue,
+      oldest_command_seconds: backlog.oldestCommand,
     },
-    overdue: { deliveries: gauges.overdue, seconds: gauges.mostOverdue },
+    invariants: standing.invariants.map(({ name, severity, breach }) => ({
+      ...{ name, severity, breaches: breach?.count ?? null, oldest_at: breach?.oldest ?? null },
+    })),
     endpoints: {
       ...(standing.endpoints && {
         severity: standing.endpoints.severity,
@@ -132,8 +132,6 @@ function present({ gauges, ...standing }: Standing, troubles: readonly string[])
         ...{ endpoint: nameOf(group), answer: group.answer, deliveries: group.deliveries },
       })),
     },
-    unsealed_seconds: gauges.unsealed,
-    unaccounted_deliveries: gauges.unaccounted,
     last_mended_at: standing.lastMended,
   };
 }

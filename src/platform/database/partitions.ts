@@ -1,6 +1,7 @@
 // The day partitions of the large tables: created ahead of time, detached and dropped when they are old. Each change is
 // a separate statement that waits a quarter of a second for its lock.
 // docs/decisions/0002-ids-and-partitions.md
+import { countBreaches } from './breach.ts';
 import { isLockTimeout, repeatWhileLocked } from './locked-change.ts';
 import { done, many, value } from './statements.ts';
 import type { Queryable } from './transaction.ts';
@@ -15,12 +16,19 @@ const DAYS_AHEAD = 7;
 
 const PATIENCE = { tries: 5, pause: 300 } as const;
 
-const listMissing = many<Partition, [parents: readonly string[], days: number]>(`
-SELECT parent, day::date::text AS day
-FROM unnest($1::text[]) AS parent,
-     generate_series((now() AT TIME ZONE 'UTC')::date - 1, (now() AT TIME ZONE 'UTC')::date + $2::int, interval '1 day') AS day
-WHERE to_regclass(parent || '_' || to_char(day, 'YYYYMMDD')) IS NULL
-ORDER BY day, parent`);
+const MISSING = `
+FROM unnest('{${PARTITIONED}}'::text[]) AS parent,
+     generate_series((now() AT TIME ZONE 'UTC')::date - 1, (now() AT TIME ZONE 'UTC')::date + ${DAYS_AHEAD}, interval '1 day') AS day
+WHERE to_regclass(parent || '_' || to_char(day, 'YYYYMMDD')) IS NULL`;
+
+const listMissing = many<Partition>(`SELECT parent, day::date::text AS day ${MISSING} ORDER BY day, parent`);
+
+/** Partitions that are not there, by the time since when they should be. */
+export const findMissingPartitions = countBreaches(
+  `day::date::timestamp AT TIME ZONE 'UTC' - interval '${DAYS_AHEAD} days'`,
+  MISSING,
+  { named: `parent || '_' || to_char(day, 'YYYYMMDD')` },
+);
 
 // Finds also partitions that were detached but not dropped, because a process ended between both steps.
 const listOld = many<OldPartition, [parents: readonly string[], days: number]>(`
@@ -52,7 +60,7 @@ export async function ensurePartitions(
   by: keyof typeof ensure = 'service',
 ): Promise<number> {
   let made = 0;
-  for (const { parent, day } of await listMissing(database, PARTITIONED, DAYS_AHEAD))
+  for (const { parent, day } of await listMissing(database))
     if ((await repeatWhileLocked(() => ensure[by](database, parent, day), PATIENCE)) === 'true') made += 1;
   return made;
 }

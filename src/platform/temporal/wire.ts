@@ -1,6 +1,5 @@
-// Wires the hand-over of commands to entity workflows, and its metrics.
+// Wires the hand-over of commands to entity workflows, and its metric.
 import type { Client } from '@temporalio/client';
-import type { Queryable } from '../database/transaction.ts';
 import { reasonOf } from '../logging.ts';
 import type { Readings } from '../metrics/reading.ts';
 import type { Platform } from '../platform.ts';
@@ -37,23 +36,7 @@ export function wireWorkflowCommands(
   return { entities, runner };
 }
 
-/** @param countOverdue counts the entities whose workflow is late, by type of workflow */
-export function measureWorkflowCommands(
-  { database, registry }: Platform,
-  createReading: Readings,
-  countOverdue: Readonly<Record<string, (queryable: Queryable) => Promise<number>>>,
-): void {
-  const read = createReading({
-    commands: () => store.waiting(database),
-    overdue: async () => {
-      const counts: Record<string, number> = {};
-      for (const [workflow, count] of Object.entries(countOverdue)) counts[workflow] = await count(database);
-      return counts;
-    },
-  });
-  registerWorkflowCommandMetrics({
-    registry,
-    read: () => read('commands'),
-    readOverdue: () => read('overdue'),
-  });
+export function measureWorkflowCommands({ database, registry }: Platform, createReading: Readings): void {
+  const read = createReading({ commands: () => store.waiting(database) });
+  registerWorkflowCommandMetrics({ registry, read: () => read('commands') });
 }

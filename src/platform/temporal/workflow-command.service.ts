@@ -19,8 +19,4 @@ export class WorkflowCommandService {
   /** True while a command for this entity waits for its hand-over. */
   isWaiting = (queryable: Queryable, command: WorkflowCommand): Promise<boolean> =>
     store.isWaiting(queryable, command);
-
-  /** Commands that have waited for more than `ageMs` milliseconds: their number, and the time of the oldest. */
-  findStuck = (queryable: Queryable, ageMs: number): Promise<{ count: number; oldest: Date | null }> =>
-    store.findStuck(queryable, ageMs);
 }

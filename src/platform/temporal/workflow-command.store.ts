@@ -1,6 +1,7 @@
 // SQL of the outbox of entity workflows. A row has the ids of an entity, not the change.
 // docs/decisions/0011-entity-workflows.md
-import { changed, done, many, only } from '../database/statements.ts';
+import { countBreaches } from '../database/breach.ts';
+import { changed, done, many } from '../database/statements.ts';
 import { batchOf } from '../database/table.ts';
 import type { Queryable } from '../database/transaction.ts';
 import { ENTITY_WORKFLOW_TYPES, type EntityWorkflow } from './names.ts';
@@ -58,22 +59,16 @@ const waitingOne = changed<[tenantId: string, workflow: EntityWorkflow, entityId
 export const isWaiting = (queryable: Queryable, { tenantId, workflow, entityId }: WorkflowCommand) =>
   waitingOne(queryable, tenantId, workflow, entityId);
 
-/** Commands that have waited for more than `ageMs` milliseconds: their number, and the time of the oldest. */
-export const findStuck = only<{ count: number; oldest: Date | null }, [ageMs: number]>(`
-SELECT count(*)::int AS count, min(created_at) AS oldest FROM workflow_commands
-WHERE created_at < now() - $1::float8 * interval '1 millisecond'`);
+/** Commands that wait for their hand-over, by the time when they were due. */
+export const findStuck = countBreaches('created_at', 'FROM workflow_commands');
 
-/** The waiting commands of one type of workflow, and the age of the oldest in seconds. */
-export type WaitingCommands = {
-  readonly workflow: EntityWorkflow;
-  readonly count: number;
-  readonly seconds: number;
-};
+/** The waiting commands of one type of workflow. */
+export type WaitingCommands = { readonly workflow: EntityWorkflow; readonly count: number };
 
 /** Counts the waiting commands by type of workflow. */
-export const waiting = many<WaitingCommands>(`
-SELECT workflow, count(*)::float8 AS count, greatest(0, extract(epoch FROM now() - min(created_at)))::float8 AS seconds
-FROM workflow_commands GROUP BY workflow`);
+export const waiting = many<WaitingCommands>(
+  'SELECT workflow, count(*)::float8 AS count FROM workflow_commands GROUP BY workflow',
+);
 
 /** Deletes commands after their hand-over. */
 export const remove = done<[ids: readonly string[]]>(

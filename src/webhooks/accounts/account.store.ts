@@ -1,7 +1,9 @@
 // SQL of the accounts. The number of accepted deliveries is read from the events, all other numbers from the
 // deliveries.
 import { columnsOf } from '../../platform/columns.ts';
-import { changed, counted, many, only } from '../../platform/database/statements.ts';
+import { countBreaches } from '../../platform/database/breach.ts';
+import { KEPT_DAYS } from '../../platform/database/kept-days.ts';
+import { changed, counted, many } from '../../platform/database/statements.ts';
 import { batchOf } from '../../platform/database/table.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { DELIVERY_ACCOUNT } from './account.model.ts';
@@ -138,26 +140,28 @@ SELECT day::text AS day, accepted, delivered, waiting, held, failed, canceled, s
 FROM delivery_accounts WHERE tenant_id = $1 AND ($2::date IS NULL OR day >= $2) AND ($3::date IS NULL OR day < $3)
 ORDER BY day DESC LIMIT 1000`);
 
-/**
- * The sums of all accounts. `lost` and `stranded` cover the last `days`. `ageSeconds` is the time since the last count
- * of a day; null before the first count.
- */
-export type AccountSums = {
-  readonly lost: number;
-  readonly stranded: number;
-  readonly tenants: number;
-  readonly ageSeconds: number | null;
-};
-
-export const sum = only<AccountSums, [days: number]>(`
-SELECT coalesce(sum(abs(difference - stranded)), 0)::float8 AS lost, coalesce(sum(stranded), 0)::float8 AS stranded,
-  count(DISTINCT tenant_id)::int AS tenants,
-  (SELECT extract(epoch FROM now() - max(counted_at))::float8 FROM delivery_account_days WHERE counted_at < 'infinity') AS age_seconds
-FROM delivery_accounts WHERE difference <> 0 AND day >= (now() AT TIME ZONE 'UTC')::date - $1::int`);
-
 const OLD = `day < (now() AT TIME ZONE 'UTC')::date - $1::int`;
 
 const purgeDays = counted<[days: number]>(`DELETE FROM delivery_account_days WHERE ${OLD}`);
+
+const wrongAccounts = (number: string) =>
+  countBreaches(
+    "day::timestamp AT TIME ZONE 'UTC'",
+    `FROM delivery_accounts WHERE difference <> 0 AND ${number} <> 0 AND day >= (now() AT TIME ZONE 'UTC')::date - ${KEPT_DAYS + 1}`,
+    { number },
+  );
+
+/** Deliveries that were accepted and are not there, by the accounts of the days that are kept. */
+export const findLost = wrongAccounts('abs(difference - stranded)');
+
+/** Unfinished deliveries that nothing moves, by the same accounts. */
+export const findStranded = wrongAccounts('stranded');
+
+/** When a day was counted last. Before the first count nothing is late. */
+export const findUncounted = countBreaches(
+  'counted_at',
+  `FROM (SELECT max(counted_at) AS counted_at FROM delivery_account_days WHERE counted_at < 'infinity') AS last`,
+);
 
 const purgeAccounts = counted<[days: number, limit: number]>(`
 DELETE FROM delivery_accounts WHERE (tenant_id, day) IN (

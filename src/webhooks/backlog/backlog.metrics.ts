@@ -1,14 +1,8 @@
-// The metrics of the outbox and of overdue deliveries. They are sums over all tenants, the same in each worker process.
+// The metrics of the outbox. They are sums over all tenants, the same in each worker process.
 import type { Registry } from 'prom-client';
 import { createGauges } from '../../platform/metrics/gauges.ts';
 import { ENDPOINT_STATES } from '../endpoints/endpoint-state.ts';
-import {
-  type EndpointCount,
-  OUTBOX_KINDS,
-  type OutboxCount,
-  type Overdue,
-  type RelayLag,
-} from './backlog.store.ts';
+import { type EndpointCount, OUTBOX_KINDS, type OutboxCount, type RelayLag } from './backlog.store.ts';
 
 type Read<T> = () => Promise<T | undefined>;
 
@@ -22,7 +16,6 @@ export function registerBacklogMetrics({
     readonly rows: Read<readonly OutboxCount[]>;
     readonly endpoints: Read<readonly EndpointCount[]>;
     readonly lag: Read<RelayLag>;
-    readonly overdue: Read<Overdue>;
     readonly relays: Read<number>;
   };
 }): void {
@@ -55,21 +48,6 @@ export function registerBacklogMetrics({
     },
     (endpoints) =>
       ENDPOINT_STATES.map((state) => [{ state }, endpoints.find((row) => row.state === state)?.count ?? 0]),
-  );
-  const defineOverdue = createGauges({ registry, read: read.overdue });
-  defineOverdue(
-    {
-      name: 'countersign_deliveries_overdue',
-      help: 'Deliveries with a workflow whose next attempt is late by more than 60 s; at most 100,000 are counted.',
-    },
-    ({ count }) => [[{}, count]],
-  );
-  defineOverdue(
-    {
-      name: 'countersign_deliveries_overdue_seconds',
-      help: 'By how much the most overdue of these deliveries is late; 0 when none is.',
-    },
-    ({ seconds }) => [[{}, seconds ?? 0]],
   );
   createGauges({ registry, read: read.relays })(
     { name: 'countersign_relays', help: 'Relays that have shown within 5 s that they live: one a worker.' },

@@ -1,4 +1,4 @@
-// Wires the metrics of the backlog: rows of the outbox and overdue deliveries.
+// Wires the metrics of the backlog, and the count of deliveries that wait.
 import type { Readings } from '../../platform/metrics/reading.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { registerBacklogMetrics } from './backlog.metrics.ts';
@@ -14,7 +14,6 @@ export function measureBacklog({ database, registry }: Platform, createReading: 
     rows: () => backlog.countRows(database),
     endpoints: () => backlog.countEndpoints(database),
     lag: () => backlog.readLag(database),
-    overdue: () => backlog.readOverdue(database),
     relays: () => backlog.countRelays(database),
   });
   registerBacklogMetrics({
@@ -23,7 +22,6 @@ export function measureBacklog({ database, registry }: Platform, createReading: 
       rows: () => read('rows'),
       endpoints: () => read('endpoints'),
       lag: () => read('lag'),
-      overdue: () => read('overdue'),
       relays: () => read('relays'),
     },
   });

@@ -1,8 +1,9 @@
-// SQL with which the doctor finds deliveries that no workflow and no relay will continue. It only reads, page by page.
+// SQL that finds deliveries that no workflow and no relay will continue. It only reads.
 import { NIL } from 'uuid';
-import { many, only } from '../../platform/database/statements.ts';
+import { countBreaches } from '../../platform/database/breach.ts';
+import { many } from '../../platform/database/statements.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
-import { LEFT, OF_DELETED, OVERDUE_CROWDS, UNWOKEN } from '../rows/leftovers.ts';
+import { CROWDED, LEFT, OF_DELETED, TIMED, UNWOKEN } from '../rows/leftovers.ts';
 
 /** An unfinished delivery whose workflow of this generation was started. */
 export type StartedDelivery = {
@@ -13,9 +14,6 @@ export type StartedDelivery = {
   /** The endpoint accepts attempts now, so a relay should soon claim the delivery's work. */
   readonly endpointIsOpen: boolean;
 };
-
-/** Overdue work: the number of rows, and the time of the oldest row. */
-export type StuckWork = { readonly count: number; readonly oldest: Date | null };
 
 const STARTED = `
 SELECT d.id, d.tenant_id, d.generation, d.next_attempt_at, endpoint_is_open(p) AS endpoint_is_open
@@ -70,34 +68,32 @@ export function listUnfinished(
   );
 }
 
-const MOST = 100_000;
+/** Retries and cancellations that no relay has handed over. */
+export const findStuckCommands = countBreaches(
+  'created_at',
+  `
+FROM (
+  SELECT created_at FROM outbox WHERE kind = 'command' AND claimed_by IS NULL
+  UNION ALL SELECT created_at FROM outbox WHERE kind = 'command' AND claimed_by IS NOT NULL) AS commands`,
+);
 
-/** @param created the rows' time, read from a text of leftovers */
-const counting = <Values extends readonly number[] = []>(created: string, of: string) =>
-  only<StuckWork, Values>(`
-SELECT count(*)::int AS count, min(created_at) AS oldest FROM (SELECT ${created} ${of} LIMIT ${MOST}) AS counted`);
+/** Claims, by the last beat of their relay. Living relays take over the claims of one that is gone. */
+export const findDeadClaims = countBreaches(
+  'coalesce(r.seen_at, o.created_at)',
+  'FROM outbox o LEFT JOIN relays r ON r.instance = o.claimed_by WHERE o.claimed_by IS NOT NULL',
+);
 
-const LONG_DELETED = "AND p.updated_at < now() - $1::float8 * interval '1 millisecond'";
+/** Unfinished deliveries of deleted subscriptions. */
+export const findOfDeleted = countBreaches('p.updated_at', OF_DELETED);
 
-/** Finds commands that no relay has handed over within `ageMs` milliseconds. */
-export const findStuckCommands = only<StuckWork, [ageMs: number]>(`
-SELECT count(*)::int AS count, min(created_at) AS oldest FROM outbox
-WHERE kind = 'command' AND created_at < now() - $1::float8 * interval '1 millisecond'`);
+/** Outbox rows of ended deliveries of deleted subscriptions. */
+export const findLeft = countBreaches('p.updated_at', LEFT);
 
-/** Finds claims of relays without a beat for a minute. Living relays should have taken over these claims. */
-export const findDeadClaims = only<StuckWork>(`
-SELECT count(*)::int AS count, min(o.created_at) AS oldest FROM outbox o
-WHERE o.claimed_by IS NOT NULL
-  AND NOT EXISTS (SELECT 1 FROM relays r WHERE r.instance = o.claimed_by AND r.seen_at > now() - interval '1 minute')`);
+/** Deliveries of crowds, by the time when they are due. */
+export const findCrowded = countBreaches('c.due_at', CROWDED);
 
-/** Finds unfinished deliveries of subscriptions that were deleted more than `ageMs` milliseconds ago. */
-export const findOfDeleted = counting<[ageMs: number]>('d.created_at', `${OF_DELETED} ${LONG_DELETED}`);
+/** Deliveries that wait for an open endpoint but have no row of the outbox that would wake them. */
+export const findUnwoken = countBreaches('d.created_at', UNWOKEN);
 
-/** Finds outbox rows of ended deliveries of subscriptions that were deleted more than `ageMs` milliseconds ago. */
-export const findLeft = counting<[ageMs: number]>('o.created_at', `${LEFT} ${LONG_DELETED}`);
-
-/** Finds deliveries that have been due in their crowd for more than `ageMs` milliseconds. */
-export const findCrowded = counting<[ageMs: number]>('c.due_at AS created_at', OVERDUE_CROWDS);
-
-/** Finds deliveries that wait for an open endpoint but have no row of the outbox that would wake them. */
-export const findParked = counting('d.created_at', UNWOKEN);
+/** Deliveries with a workflow, by the time of their next attempt. One under way counts until it is recorded. */
+export const findOverdue = countBreaches('d.next_attempt_at', TIMED);

@@ -1,4 +1,4 @@
-// Wires the relay, the sweep, and their inspection by the doctor.
+// Wires the relay, and what finds and mends stuck deliveries.
 import type { Client } from '@temporalio/client';
 import { newId } from '../../platform/database/ids.ts';
 import { reasonOf } from '../../platform/logging.ts';
@@ -11,10 +11,10 @@ import * as inspectionStore from './delivery-inspection.store.ts';
 import { DeliveryStarter, type DeliveryStarterNeeds } from './delivery-workflow.client.ts';
 import { type FirstAttemptNeeds, FirstAttemptService } from './first-attempt.service.ts';
 import { type RelayNeeds, RelayService } from './relay.service.ts';
-import { SweepService } from './sweep.service.ts';
+import type { MendTools } from './stuck-delivery.service.ts';
 import { TemporalSilence } from './temporal-silence.service.ts';
 
-/** Wires the relay and the sweep of a worker. @param rooms.client starts workflows */
+/** Wires the relay of a worker. @param rooms.client starts workflows */
 export function wireRelay(
   { config, database, log, notifier, tracing }: Platform,
   {
@@ -51,29 +51,24 @@ export function wireRelay(
         ),
       onAnswer: () => log.info({ event: 'temporal.answered' }, 'Temporal answers again'),
     }),
-    sweep: new SweepService({
-      database,
-      commands: new WorkflowCommandService(),
-      starter,
-      onSwept: (report) => log.info({ event: 'sweep.mended', ...report }, 'the sweep mended something'),
-      onFailure: onSweepFailure(log),
-    }),
+    mendTools: createMendTools({ database, starter }),
   };
 }
 
-export function wireRelayInspection({ database, log }: Platform, { client }: { client: Client }) {
+export function wireRelayInspection({ database }: Platform, { client }: { client: Client }) {
   return {
     store: inspectionStore,
-    sweep: new SweepService({
+    mendTools: createMendTools({
       database,
-      commands: new WorkflowCommandService(),
       starter: new DeliveryStarter({ client, taskQueues: TASK_QUEUES }),
-      onFailure: onSweepFailure(log),
     }),
     restart: ({ id, generation }: { id: string; generation: number }) =>
       restart(database, { deliveryId: id, generation, outboxId: newId() }),
   };
 }
 
-const onSweepFailure = (log: Platform['log']) => (error: unknown) =>
-  log.warn({ event: 'sweep.failed', reason: reasonOf(error) }, 'a part of the sweep failed');
+const createMendTools = (own: Pick<MendTools, 'database' | 'starter'>): MendTools => ({
+  ...own,
+  commands: new WorkflowCommandService(),
+  lateSeconds: 120,
+});

@@ -7,11 +7,11 @@ import { counted, many, value } from '../../platform/database/statements.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import type { EndpointName } from '../endpoints/endpoint-state.ts';
 import { attemptCrowded, leaveCrowd } from './crowd.ts';
-import { OVERDUE_CROWDS } from './leftovers.ts';
+import { CROWDED } from './leftovers.ts';
 
-/** Lists endpoints whose workflow has not released their crowd for `lateMs` ms, and which no command calls. */
-export const overdueCrowds = many<EndpointName, [lateMs: number]>(`
-SELECT DISTINCT c.tenant_id, c.subscription_id ${OVERDUE_CROWDS}
+/** Lists endpoints whose workflow has not released their crowd for `lateSeconds`, and which no command calls. */
+export const overdueCrowds = many<EndpointName, [lateSeconds: number]>(`
+SELECT DISTINCT c.tenant_id, c.subscription_id ${CROWDED} AND c.due_at < now() - $1::float8 * interval '1 second'
   AND NOT EXISTS (SELECT 1 FROM workflow_commands w WHERE w.workflow = 'endpointRecovery' AND w.entity_id = c.subscription_id)`);
 
 /** Enqueues the attempts of the deliveries that are due. @returns how many, at most `limit` */

@@ -1,7 +1,8 @@
 // SQL of signing secrets and their rotation. Both secrets of a row are sealed in the same way, so the next one can take
 // over without a new seal.
+import { countBreaches } from '../../platform/database/breach.ts';
 import { changed, one, value } from '../../platform/database/statements.ts';
-import { countBy, listBy } from '../../platform/temporal/expected-workflows.ts';
+import { listBy } from '../../platform/temporal/expected-workflows.ts';
 import type { SecretCase } from './signing-secret.ts';
 import type { SubscriptionRow } from './subscription.model.ts';
 
@@ -17,13 +18,14 @@ FROM subscriptions WHERE tenant_id = $1 AND id = $2 AND deleted_at IS NULL`;
 /** @returns undefined for a subscription that is deleted or another tenant's */
 export const find = one<SecretRow, Name>(READ);
 
+/** Overlaps that have ended and whose new secret has not taken over. */
+export const findOverdue = countBreaches(
+  'secret_overlap_ends_at',
+  'FROM subscriptions WHERE next_secret_sealed IS NOT NULL AND deleted_at IS NULL',
+);
+
 /** Reads the secrets and locks their row until the transaction ends. */
 export const lock = one<SecretRow, Name>(`${READ} FOR NO KEY UPDATE`);
-
-/** Counts overlaps that ended more than 5 minutes ago and whose new secret has not taken over. */
-export const countOverdue = countBy(`
-SELECT count(*)::int FROM subscriptions
-WHERE next_secret_sealed IS NOT NULL AND deleted_at IS NULL AND secret_overlap_ends_at < now() - interval '5 minutes'`);
 
 /** Stores a next secret in a row that the caller has locked. @returns when it takes over */
 export const begin = value<Date, [id: string, next: Buffer, overlapSeconds: number]>(`

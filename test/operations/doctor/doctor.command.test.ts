@@ -124,7 +124,7 @@ describe('countersign doctor', () => {
     }, 'an examination that finds nothing');
     expect([code, report.findings]).toEqual([0, []]);
     expect(report.checks.map(({ check }) => check)).toEqual(
-      expect.arrayContaining(['foundation', 'stuckWork', 'webhookDelivery', 'accounts']),
+      expect.arrayContaining(['foundation', 'delivery_overdue', 'webhookDelivery', 'deliveries_lost']),
     );
 
     expect(report.checks.map(({ check }) => check)).not.toContain('issuerKeys');
@@ -138,7 +138,7 @@ describe('countersign doctor', () => {
 
     const { exited, output } = start(['doctor']);
     expect(await exited).toBe(0);
-    expect(output.stdout).toMatch(/^✓ work that nobody takes.*\nAll is well\.\n$/s);
+    expect(output.stdout).toMatch(/^✓ no partitions of the next days .*\nAll is well\.\n$/s);
   });
 
   it('says which check could not look, and why, when Temporal is away', async () => {
@@ -148,6 +148,6 @@ describe('countersign doctor', () => {
     expect(well).toBe(false);
     const blind = checks.filter(({ failure }) => failure !== null).map(({ check }) => check);
     expect(blind).toEqual(expect.arrayContaining(['foundation', 'webhookDelivery']));
-    expect(blind).not.toContain('stuckWork');
+    expect(blind).not.toContain('delivery_overdue');
   });
 });

@@ -1,7 +1,7 @@
 // What `countersign restore-check` does to a restored database before anything serves.
 import { expect, it } from 'vitest';
 import { ConsoleCodeService } from '../../../src/authentication/console/code.service.ts';
-import { findAhead } from '../../../src/operations/doctor/cluster.store.ts';
+import { findAhead } from '../../../src/operations/invariants/cluster.store.ts';
 import { OperatorActService } from '../../../src/operations/operators/operator-act.service.ts';
 import { readIds } from '../../../src/operations/restores/restore.store.ts';
 import { planIds } from '../../../src/operations/restores/restore.ts';

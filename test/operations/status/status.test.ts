@@ -7,19 +7,19 @@ import { findTroubles, type Standing } from '../../../src/operations/status/stat
 import { wordErrors } from '../../../src/webhooks/endpoints/host-hold.ts';
 import { judgeStanding } from '../../../src/webhooks/standing/standing.ts';
 
+const standing = (count: number | undefined): Standing['invariants'][number] => ({
+  name: 'delivery_overdue',
+  says: 'deliveries that are overdue',
+  severity: 'page',
+  breach: count === undefined ? undefined : { count, oldest: new Date(0), seconds: 9, named: null },
+});
+
 const WELL: Standing = {
   version: '1',
   processes: [{ role: 'worker', count: 2, since: new Date(0) }],
   temporal: 'reachable',
-  gauges: {
-    waiting: 3,
-    oldestWaiting: 1,
-    oldestCommand: 0,
-    overdue: 0,
-    mostOverdue: 0,
-    unsealed: 2,
-    unaccounted: 0,
-  },
+  backlog: { rows: 3, oldestDue: 1, oldestCommand: 0 },
+  invariants: [standing(0)],
   failingHosts: [],
   endpoints: judgeStanding({ states: [], failed: { deliveries: 0, groups: 0, largest: [] } }),
   objectives: [],
@@ -32,12 +32,10 @@ it.each<[string, Partial<Standing>, readonly RegExp[]]>([
   ['a database that is away', { processes: null }, [/database does not answer/]],
   ['Temporal', { temporal: 'unreachable' }, [/Temporal does not answer/]],
   [
-    'late deliveries',
-    { gauges: { ...WELL.gauges, overdue: 4, mostOverdue: 301 } },
-    [/4 deliveries are overdue/],
+    'an invariant that is broken',
+    { invariants: [standing(4)] },
+    [/^delivery_overdue: deliveries that are overdue: 4, the oldest of 1970-/],
   ],
-  ['a relay that lags', { gauges: { ...WELL.gauges, oldestWaiting: 61 } }, [/waited 61 s for a worker/]],
-  ['a log without seal', { gauges: { ...WELL.gauges, unsealed: 301 } }, [/not been sealed for 301 s/]],
   [
     'what failed for good',
     {
@@ -46,8 +44,12 @@ it.each<[string, Partial<Standing>, readonly RegExp[]]>([
     [/16 deliveries failed for good in 24 h/],
   ],
   ['endpoints that could not be read', { endpoints: null }, [/endpoints could not be read/]],
-  ['lost deliveries', { gauges: { ...WELL.gauges, unaccounted: 1 } }, [/not accounted for/]],
-  ['what could not be read', { gauges: { ...WELL.gauges, waiting: null } }, [/Not everything could be read/]],
+  ['a backlog that could not be read', { backlog: null }, [/Not everything could be read/]],
+  [
+    'an invariant that could not be read',
+    { invariants: [standing(undefined)] },
+    [/Not everything could be read/],
+  ],
 ])('%s', (_, change, words) => {
   expect(findTroubles({ ...WELL, ...change })).toEqual(words.map((each) => expect.stringMatching(each)));
 });

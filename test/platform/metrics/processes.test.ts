@@ -207,8 +207,9 @@ describe('a worker', () => {
     expect(await read(worker, 'countersign_relays')).toBe(1);
     // An answer of the database is told again for a second.
     await expect.poll(() => read(worker, 'countersign_endpoints'), SELDOM).toBe(1);
-    for (const workflow of ['agentKeyRotation', 'challengeExpiry', 'delegationExpiry', 'issuerKeyRotation'])
-      expect(await read(worker, 'countersign_entities_overdue', { workflow }), workflow).toBe(0);
+    for (const invariant of ['delivery_overdue', 'audit_not_sealed', 'issuer_key_rotation_overdue'])
+      expect(await read(worker, 'countersign_invariant_breaches', { invariant }), invariant).toBe(0);
+    expect(await read(worker, 'countersign_invariants_unread')).toBe(0);
     expect(await read(ports.apiMetrics, 'countersign_events_published_total', { outcome: 'accepted' })).toBe(
       2,
     );

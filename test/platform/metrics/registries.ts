@@ -25,7 +25,7 @@ export async function listMetrics(): Promise<Record<'api' | 'worker' | 'sdk', Ma
   const worker = wire('worker', (platform) => {
     const rooms = wireWorkerRooms(platform);
     createWorkflowMetrics(platform);
-    measureStanding(platform, rooms);
+    measureStanding(platform);
     createMergedMetrics({ registry: platform.registry, address: 'http://127.0.0.1:1' });
     return rooms.close;
   });

@@ -1,12 +1,9 @@
 // Daily accounts: that they add up while all is well, and that nothing can be lost unseen.
 
-import { randomUUID } from 'node:crypto';
-import { Registry } from 'prom-client';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { prepareEvent } from '../../../src/events/event.ts';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
-import { registerAccountMetrics } from '../../../src/webhooks/accounts/account.metrics.ts';
 import { AccountService } from '../../../src/webhooks/accounts/account.service.ts';
 import * as store from '../../../src/webhooks/accounts/account.store.ts';
 import type { WrongAccount } from '../../../src/webhooks/accounts/account.ts';
@@ -187,36 +184,6 @@ describe('a loss', () => {
         [other.tenant.id, -1],
       ].sort(),
     );
-  });
-});
-
-describe('the metrics', () => {
-  it('tell of losses without naming anybody, and nothing while the database is away', async () => {
-    const fresh = await createTestDatabase();
-    const registry = new Registry();
-    let away = false;
-    registerAccountMetrics({
-      registry,
-      read: () => (away ? Promise.reject(new Error('away')) : store.sum(fresh.database, 31)),
-    });
-    const metrics = async () =>
-      (await registry.metrics()).split('\n').filter((line) => /^countersign/.test(line));
-    expect(await metrics()).toEqual([
-      'countersign_delivery_account_difference{cause="lost"} 0',
-      'countersign_delivery_account_difference{cause="stranded"} 0',
-      'countersign_delivery_account_tenants 0',
-    ]);
-    const numbers = { accepted: 9, delivered: 1, waiting: 1, held: 1, failed: 1, canceled: 1, stranded: 3 };
-    const day = await dayOf(fresh.database, 0);
-    await store.save(fresh.database, { day, tookMs: 1 }, [{ tenantId: randomUUID(), ...numbers }]);
-    const lines = (await metrics()).join('\n');
-    expect(lines).toMatch(/^countersign_delivery_accounts_age_seconds \d/m);
-    expect(lines).toContain('countersign_delivery_account_tenants 1');
-    expect(lines).toContain('{cause="lost"} 1');
-    expect(lines).toContain('{cause="stranded"} 3');
-    away = true;
-    expect(await metrics()).toEqual([]);
-    await fresh.drop();
   });
 });
 

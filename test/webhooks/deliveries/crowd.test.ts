@@ -222,11 +222,11 @@ describe('the crowd of an endpoint', () => {
     const { id } = await engine.subscribe({ delaysMs: [NOT_SOON] });
     await crowdOf(id, 3);
     await engine.database.query('DELETE FROM workflow_commands');
-    expect(await engine.sweep().run()).toMatchObject({ called: 0 });
+    expect(await engine.sweep().run()).toMatchObject({ crowd_overdue: 0 });
     await engine.database.query("UPDATE crowded_deliveries SET due_at = now() - interval '1 minute'");
-    expect(await engine.sweep().run()).toMatchObject({ called: 1 });
+    expect(await engine.sweep().run()).toMatchObject({ crowd_overdue: 1 });
     expect(await calls()).toBe(1);
-    expect(await engine.sweep().run()).toMatchObject({ called: 0 });
+    expect(await engine.sweep().run()).toMatchObject({ crowd_overdue: 0 });
     engine.startRunner();
     await engine.startProcess();
     await eventually(

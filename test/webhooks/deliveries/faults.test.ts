@@ -165,9 +165,9 @@ describe('faults', () => {
     const [delivery = ''] = await engine.publish(id);
     await engine.failedOnce(delivery);
     await engine.workflow(delivery).terminate('by an operator');
-    expect(await engine.sweep(120_000).run()).toMatchObject({ restarted: 0 });
+    expect(await engine.sweep(120_000).run()).toMatchObject({ delivery_overdue: 0 });
     await engine.database.query(`UPDATE deliveries SET next_attempt_at = now() - interval '3 minutes'`);
-    expect(await engine.sweep(120_000).run()).toMatchObject({ restarted: 1 });
+    expect(await engine.sweep(120_000).run()).toMatchObject({ delivery_overdue: 1 });
     expect(await engine.ended(delivery)).toMatchObject({
       status: 'delivered',
       generation: 1,
@@ -184,7 +184,7 @@ describe('faults', () => {
     );
     const [delivery = ''] = await engine.publish(id);
     await eventually(async () => (await engine.delivery(delivery)).started_generation === 0, 'its start');
-    expect(await engine.sweep(0).run()).toMatchObject({ restarted: 0 });
+    expect(await engine.sweep(0).run()).toMatchObject({ delivery_overdue: 0 });
     expect(await engine.ended(delivery)).toMatchObject({ generation: 0 });
   });
 
@@ -209,7 +209,7 @@ describe('faults', () => {
     const { delivery, comeBack } = await park();
     await engine.database.query('DELETE FROM outbox');
     await comeBack();
-    expect(await engine.sweep(3_600_000).run()).toMatchObject({ mended: 1 });
+    expect(await engine.sweep(3_600_000).run()).toMatchObject({ delivery_not_woken: 1 });
     expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered' });
   });
 

@@ -148,7 +148,7 @@ describe('the endpoint of a subscription', () => {
       'by the sweep, when it was too much for one request',
       async (on: DeliveryEngine, id: string) => {
         await on.database.transaction({}, (unit) => on.endpoints.remove(unit, id));
-        expect((await on.sweep(3_600_000).run())?.canceled).toBe(2);
+        expect((await on.sweep(3_600_000).run())?.delivery_not_canceled).toBe(2);
       },
     ],
   ])('cancels what a deleted subscription leaves, and its workflows end, %s', async (_, remove) => {

@@ -70,7 +70,10 @@ describe('the workflow of a delivery that another attempt has ended', () => {
     const { id, delivery } = await parked();
     await recordLate(delivery, (await engine.attempts(delivery)).length + 1, DELIVERED);
     await engine.subscriptions.remove(engine.context, id);
-    expect(await engine.sweep(120_000).run()).toMatchObject({ canceled: 0, removed: 1 });
+    expect(await engine.sweep(120_000).run()).toMatchObject({
+      delivery_not_canceled: 0,
+      work_not_removed: 1,
+    });
     expect(await engine.workflow(delivery).result()).toMatchObject({ status: 'delivered' });
   });
 

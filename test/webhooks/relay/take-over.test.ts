@@ -125,7 +125,7 @@ describe('a relay that comes back late', () => {
       `UPDATE deliveries SET waiting_epoch = NULL, next_attempt_at = now() - interval '3 minutes'`,
     );
     await engine.database.query('UPDATE endpoints SET active = true, epoch = epoch + 1');
-    expect(await engine.sweep(120_000).run()).toMatchObject({ told: 1, restarted: 0, mended: 0 });
+    expect(await engine.sweep(120_000).run()).toMatchObject({ delivery_overdue: 1, delivery_not_woken: 0 });
     expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered', generation: 0 });
     expect(engine.receiver.of(path)).toHaveLength(2);
   });

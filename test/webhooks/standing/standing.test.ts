@@ -25,7 +25,8 @@ const status = new StatusService({
   database: rooms.database,
   standing: new StandingService({ database: rooms.database }),
   // What the status says beside the endpoints.
-  registry: { getMetricsAsJSON: async () => [] },
+  backlog: async () => null,
+  invariants: [],
   hosts: { listFailing: async () => [] },
   acts: { list: async () => [] },
   objectives: async () => new Map(),

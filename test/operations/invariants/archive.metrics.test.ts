@@ -1,8 +1,8 @@
 // The metrics of the archive of the WAL; test/operations/point-in-time.test.ts reads them of a real Postgres.
 import { Registry } from 'prom-client';
 import { expect, it } from 'vitest';
-import { registerArchiveMetrics } from '../../../src/operations/doctor/archive.metrics.ts';
-import type { Archive } from '../../../src/operations/doctor/cluster.store.ts';
+import { registerArchiveMetrics } from '../../../src/operations/invariants/archive.metrics.ts';
+import type { Archive } from '../../../src/operations/invariants/cluster.store.ts';
 
 /** The lines of a scrape, without the comments. */
 async function scrape(archive: Archive | undefined): Promise<string[]> {
@@ -10,7 +10,7 @@ async function scrape(archive: Archive | undefined): Promise<string[]> {
   registerArchiveMetrics({ registry, read: async () => archive });
   return (await registry.metrics()).split('\n').filter((line) => line !== '' && !line.startsWith('#'));
 }
-const archive: Archive = { seconds: 12.5, waiting: 3, failures: 7, failed: null };
+const archive: Archive = { seconds: 12.5, waiting: 3, failures: 7 };
 
 it('says how long nothing was archived, what waits, and what has failed', async () => {
   expect(await scrape(archive)).toEqual([
