@@ -58,10 +58,13 @@ describe('a command loads', () => {
     expect(rooms).toEqual(['src/webhooks/intake/fans-out.ts']);
   });
 
-  it('the gauges for status: no models, no log, no Temporal', () => {
+  it('the statements for status: no models, no log, no Temporal, no service of authentication but for its seals', () => {
     const heavy = /^(?:sequelize|pino|koa|@koa\/|@temporalio\/(?!envconfig)|jose|undici|@noble\/curves)/;
     expect(packagesOf(STATUS).filter((name) => heavy.test(name))).toEqual([]);
-    expect(loadedBy(STATUS).filter((file) => /^src\/(?:events|authentication)\//.test(file))).toEqual([]);
+    const rooms = loadedBy(STATUS).filter((file) =>
+      /^src\/(?:events\/|authentication\/.*\.service\.ts)/.test(file),
+    );
+    expect(rooms).toEqual(['src/authentication/users/user-sealing.service.ts']);
   });
 
   it('no worker, no client of Temporal and no HTTP server for the commands of management', () => {
