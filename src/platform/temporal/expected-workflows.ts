@@ -1,6 +1,6 @@
 // The entities whose workflow should run now. The rooms list them for a comparison with the running workflows.
 import { NIL } from 'uuid';
-import { many, value } from '../database/statements.ts';
+import { many } from '../database/statements.ts';
 import type { Queryable } from '../database/transaction.ts';
 
 export type ExpectedWorkflow = { readonly tenantId: string; readonly entityId: string };
@@ -13,6 +13,3 @@ export function listBy(text: string) {
   const list = many<ExpectedWorkflow, [after: string, limit: number]>(text);
   return (queryable: Queryable, { after = NIL, limit }: ExpectedPage) => list(queryable, after, limit);
 }
-
-/** @param text has one row with one column, the number */
-export const countBy = (text: string) => value<number>(text);

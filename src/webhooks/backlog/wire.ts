@@ -9,20 +9,6 @@ export function wireWaitingCount({ database }: Platform) {
   return () => backlog.countWaiting(database);
 }
 
-export function measureBacklog({ database, registry }: Platform, createReading: Readings): void {
-  const read = createReading({
-    rows: () => backlog.countRows(database),
-    endpoints: () => backlog.countEndpoints(database),
-    lag: () => backlog.readLag(database),
-    relays: () => backlog.countRelays(database),
-  });
-  registerBacklogMetrics({
-    registry,
-    read: {
-      rows: () => read('rows'),
-      endpoints: () => read('endpoints'),
-      lag: () => read('lag'),
-      relays: () => read('relays'),
-    },
-  });
+export function measureBacklog(platform: Platform, createReading: Readings): void {
+  registerBacklogMetrics(platform, createReading);
 }

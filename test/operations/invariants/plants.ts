@@ -146,7 +146,7 @@ export const PLANTS: Readonly<Record<string, Plant>> = {
   ),
   delegation_expiry_overdue: sql(
     agent,
-    `INSERT INTO delegations (id, tenant_id, agent_id, scopes, expires_at) VALUES ('${newId()}', $tenant, ${OF_AGENT}, '{}', ${minutes(6)})`,
+    `INSERT INTO delegations (id, tenant_id, agent_id, user_id, scopes, expires_at) VALUES ('${newId()}', $tenant, ${OF_AGENT}, '${newId()}', '{}', ${minutes(6)})`,
   ),
   issuer_key_rotation_overdue: sql(
     `INSERT INTO issuer_keys (id, kid, tenant_id, algorithm, public_jwk, activate_at)

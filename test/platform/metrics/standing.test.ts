@@ -8,6 +8,7 @@ import * as schedule from '../../../src/authentication/issuer/key-schedule.store
 import * as anchors from '../../../src/identity/anchors/anchor-check.store.ts';
 import * as rotations from '../../../src/identity/keys/rotation.store.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
+import type { Readings } from '../../../src/platform/metrics/reading.ts';
 import * as store from '../../../src/platform/temporal/workflow-command.store.ts';
 import { registerBacklogMetrics } from '../../../src/webhooks/backlog/backlog.metrics.ts';
 import * as backlog from '../../../src/webhooks/backlog/backlog.store.ts';
@@ -116,9 +117,8 @@ describe('the backlog', () => {
     for (let endpoint = 0; endpoint < 2; endpoint += 1)
       await queue(await createEndpoint('p90_ms = 4000'), 'first', 300);
     const registry = new Registry();
-    const nothing = async () => undefined;
-    const read = { rows: nothing, endpoints: nothing, relays: nothing };
-    registerBacklogMetrics({ registry, read: { ...read, lag: () => backlog.readLag(database, 2) } });
+    const read = async (name: string) => (name === 'lag' ? backlog.readLag(database, 2) : undefined);
+    registerBacklogMetrics({ database, registry }, (() => read) as unknown as Readings);
     const told = async () =>
       (await registry.getSingleMetric('countersign_relay_lag_seconds')?.get())?.values.map(
         ({ labels }) => labels.endpoints,
