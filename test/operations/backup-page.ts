@@ -19,11 +19,15 @@ export const [startBackup = '', stopBackup = ''] = commandsIn('sql', 'A backup b
 export const [define = '', copy = '', complete = '', restore = ''] = commandsIn('sh', 'A backup by hand');
 
 /** One text on a connection that ends with it. */
-export async function ask<Row extends object>(url: string, text: string): Promise<Row[]> {
+export async function ask<Row extends object>(
+  url: string,
+  text: string,
+  values: readonly unknown[] = [],
+): Promise<Row[]> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {
-    return (await client.query<Row>(text)).rows;
+    return (await client.query<Row>(text, [...values])).rows;
   } finally {
     await client.end();
   }

@@ -35,8 +35,8 @@ it('restores the moment before a loss from a backup and the archived WAL', async
   await query(`CREATE ROLE reader LOGIN PASSWORD 'reader'`);
   /** A role without rights, as that of a worker is here. */
   const reader = {
-    query: async <Row extends object>(text: string) => {
-      const rows = await ask<Row>(server.url().replace(/\/\/.*@/, '//reader:reader@'), text);
+    query: async <Row extends object>(text: string, values: readonly unknown[] = []) => {
+      const rows = await ask<Row>(server.url().replace(/\/\/.*@/, '//reader:reader@'), text, values);
       return { rows, rowCount: rows.length };
     },
   };
