@@ -93,8 +93,8 @@ describe('requests of one connection', () => {
 
   it('are read when those before them are answered, however many come', async () => {
     // Much shorter than the whole takes: a request of which a part has come waits for those before it, too.
-    const limits = { headers: 50, request: 50, checkEvery: 10 };
-    const slow = await startTestServer([route('/work', 'GET', () => delay(1))], { limits });
+    const limits = { headers: 500, request: 500, checkEvery: 10 };
+    const slow = await startTestServer([route('/work', 'GET', () => delay(2))], { limits });
     const last = 'GET /work HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
     const padding = `X: ${'x'.repeat(2_000)}\r\n`;
     const many = `GET /work HTTP/1.1\r\nHost: x\r\n${padding}\r\n`.repeat(700);
