@@ -6,7 +6,7 @@ import { createHealth } from '../platform/http/health.ts';
 import { createHttpServer } from '../platform/http/server.ts';
 import { createLogger } from '../platform/logger.ts';
 import { reasonOf } from '../platform/logging.ts';
-import { openPlatform } from '../platform/platform.ts';
+import { openPlatform } from '../platform/opening/platform.ts';
 import { announceReady, onStop } from '../platform/process/part-protocol.ts';
 import { releaseStartupMemory } from '../platform/process/startup-memory.ts';
 import { askTemporal } from '../platform/temporal/probe.client.ts';

@@ -2,7 +2,7 @@
 // from the data folder.
 import { ConfigError, type Role, readVariables, vaultOf } from '../platform/config.ts';
 import { askKeyService, KeyServiceError, type Purpose } from '../platform/kms/key-service.client.ts';
-import { parseServiceKey, parseWrappedKey, writeWrappedKey } from '../platform/kms/wrapped-key.ts';
+import { parseServiceKey, parseWrappedKey, writeWrappedKey } from '../platform/wrapped-key.ts';
 import { obtainKey } from './local/kept-key.ts';
 import { LocalStackError } from './local/local-stack-error.ts';
 import type { Environment } from './roles.ts';

@@ -13,7 +13,7 @@ import {
   registerProcess,
   registerReadiness,
 } from '../platform/metrics/registry.ts';
-import type { Platform } from '../platform/platform.ts';
+import type { Platform } from '../platform/opening/platform.ts';
 import { VERSION } from '../platform/version.ts';
 import { explainListen } from './local/ports.ts';
 

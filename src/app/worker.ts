@@ -5,7 +5,7 @@ import { refuseFormerDatabase } from '../platform/database/migrate.ts';
 import { answerInTime } from '../platform/http/health.ts';
 import { createLogger } from '../platform/logger.ts';
 import { reasonOf } from '../platform/logging.ts';
-import { openPlatform, type Platform } from '../platform/platform.ts';
+import { openPlatform, type Platform } from '../platform/opening/platform.ts';
 import { announceReady, onStop } from '../platform/process/part-protocol.ts';
 import { releaseStartupMemory } from '../platform/process/startup-memory.ts';
 import {

@@ -1,6 +1,6 @@
 // Wires the sealing of the audit log in a worker.
 import { reasonOf } from '../platform/logging.ts';
-import type { Platform } from '../platform/platform.ts';
+import type { Platform } from '../platform/opening/platform.ts';
 import { AuditSealer } from './audit-sealing.service.ts';
 
 /** Wires the sealer, which runs in a worker process. */

@@ -1,7 +1,7 @@
 // Validates the input of a command with the schemas of the HTTP interface.
 import type { ZodType, z } from 'zod';
+import { parseFields } from './errors/field-errors.ts';
 import { ServiceError } from './errors/service-error.ts';
-import { parseFields } from './http/field-errors.ts';
 
 /**
  * @param schema of the HTTP request that corresponds to the command

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 import type { MasterKey } from './crypto/secret-box.node.ts';
-import { parseWrappedKey } from './kms/wrapped-key.ts';
+import { parseWrappedKey } from './wrapped-key.ts';
 
 export const wholeNumber = (least: number, most: number) =>
   z.string().transform((text, issue) => {

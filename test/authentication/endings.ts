@@ -3,8 +3,7 @@
 import { generateKeyPairSync, type KeyObject, randomBytes, randomUUID } from 'node:crypto';
 import { SignJWT } from 'jose';
 import { ConsoleSessionService } from '../../src/authentication/console/session.service.ts';
-import { TOKEN_TYPES } from '../../src/authentication/token-exchange/exchange-request.ts';
-import { JWT_BEARER_GRANT } from '../../src/authentication/tokens/grant-types.ts';
+import { JWT_BEARER_GRANT, TOKEN_TYPES } from '../../src/authentication/tokens/grant-types.ts';
 import { UserForgettingService } from '../../src/authentication/users/user-forgetting.service.ts';
 import { TOKEN_EXCHANGE_GRANT } from '../../src/identity/applications/application.ts';
 import { readApplicationJwks } from '../../src/identity/applications/application-jwks.ts';

@@ -1,6 +1,7 @@
 // Defects that the scenarios must find: statements without one of their locks or conditions.
-import { HOLDER_VERSION } from '../../src/authentication/challenges/challenge.ts';
+
 import { CLIENT_VERSION } from '../../src/identity/applications/application.ts';
+import { HOLDER_VERSION } from '../../src/identity/keys/key.ts';
 import type { ScenarioName } from './scenarios.ts';
 
 export type Defect = {

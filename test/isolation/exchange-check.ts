@@ -1,6 +1,6 @@
 // Token exchange between tenants: neither the owner's agents, nor the issuers that he trusts, nor what users delegated
 // there count elsewhere.
-import { TOKEN_TYPES } from '../../src/authentication/token-exchange/exchange-request.ts';
+import { TOKEN_TYPES } from '../../src/authentication/tokens/grant-types.ts';
 import { TOKEN_EXCHANGE_GRANT } from '../../src/identity/applications/application.ts';
 import { basic } from '../authentication/tokens/accounts.ts';
 import { AUDIENCE, ISSUER, newKey } from '../authentication/trusted-issuers/identity-provider.ts';

@@ -11,7 +11,7 @@ import { createHealth } from '../../src/platform/http/health.ts';
 import type { Route } from '../../src/platform/http/route.ts';
 import { createHttpServer } from '../../src/platform/http/server.ts';
 import { createLogger } from '../../src/platform/logger.ts';
-import { openPlatform } from '../../src/platform/platform.ts';
+import { openPlatform } from '../../src/platform/opening/platform.ts';
 import { createSealing } from '../audit/sealing.ts';
 import { basic } from '../authentication/tokens/accounts.ts';
 import { AUDIT_KEY, createTestDatabase, PATIENT } from '../setup/database.ts';

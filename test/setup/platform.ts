@@ -5,7 +5,7 @@ import { type Config, loadConfig } from '../../src/platform/config.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { createLogger } from '../../src/platform/logger.ts';
 import { createObjectives } from '../../src/platform/metrics/objectives.ts';
-import type { Channel, Platform } from '../../src/platform/platform.ts';
+import type { Channel, Platform } from '../../src/platform/opening/platform.ts';
 import { NO_TRACING } from '../../src/platform/tracing/tracing.ts';
 import { errorsOfThisFile } from './logged-errors.ts';
 

@@ -1,6 +1,6 @@
 // An endpoint that is away for ten days, and a delivery that alone fails, in virtual time.
 import { afterEach, describe, expect, it } from 'vitest';
-import { DEFAULT_RETRY_POLICY } from '../../src/webhooks/deliveries/retry-schedule.ts';
+import { DEFAULT_RETRY_POLICY } from '../../src/webhooks/subscriptions/retry-schedule.ts';
 import { eventually } from './delivery-engine.ts';
 import type { EndpointEngine } from './endpoint-engine.ts';
 import { advanceClock, readClock } from './virtual-clock.ts';

@@ -1,5 +1,5 @@
 // Reads the rows of a resource over the HTTP interface, and finds the one that somebody has named.
-import { findNearest } from '../../platform/http/issue-words.ts';
+import { findNearest } from '../../platform/errors/issue-words.ts';
 import type { Resource } from './resources.ts';
 import { CommandFailure } from './runtime.ts';
 import { type Json, queryOf, type TenantApi } from './tenant-api.client.ts';

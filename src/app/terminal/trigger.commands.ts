@@ -1,7 +1,7 @@
 // `countersign trigger <type>`: publishes an event, by default the example of the catalogue.
 import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
-import { findNearest } from '../../platform/http/issue-words.ts';
+import { findNearest } from '../../platform/errors/issue-words.ts';
 import { JsonError, parseStrictJson } from '../../platform/http/strict-json.ts';
 import { isObject } from '../../platform/json-values.ts';
 import { type AccountOptions, openApi, withAccount } from './account.ts';

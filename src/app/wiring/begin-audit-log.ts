@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { AuditBeginning } from '../../audit/beginning.service.ts';
 import { any } from '../../identity/tenants/tenant.store.ts';
 import type { Config } from '../../platform/config.ts';
-import { openPlatform } from '../../platform/platform.ts';
+import { openPlatform } from '../../platform/opening/platform.ts';
 
 /** Begins the log of a new installation; later calls change nothing. */
 export async function beginAuditLog(config: Config, logger: Logger): Promise<void> {

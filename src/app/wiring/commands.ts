@@ -22,8 +22,8 @@ import { SuspensionService } from '../../operations/operators/suspension.service
 import { RestoreCheckService } from '../../operations/restores/restore-check.service.ts';
 import type { Config } from '../../platform/config.ts';
 import { type Log, SILENT } from '../../platform/logging.ts';
-import { openPatientDatabase } from '../../platform/open-database.ts';
-import { openPlatform } from '../../platform/platform.ts';
+import { openPatientDatabase } from '../../platform/opening/open-database.ts';
+import { openPlatform } from '../../platform/opening/platform.ts';
 import { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import { DeliveryService } from '../../webhooks/deliveries/delivery.service.ts';
 import { wireEndpoints } from '../../webhooks/endpoints/wire.ts';

@@ -15,7 +15,7 @@ import { TenantService } from '../../identity/tenants/tenant.service.ts';
 import { boundsOf } from '../../identity/tenants/tenant-retention.ts';
 import { SealedSecretService } from '../../operations/master-keys/sealed-secret.service.ts';
 import { createSignatureVerifier } from '../../platform/crypto/verify-signature.node.ts';
-import type { Platform } from '../../platform/platform.ts';
+import type { Platform } from '../../platform/opening/platform.ts';
 import { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import { DeliveryService } from '../../webhooks/deliveries/delivery.service.ts';
 import { wireAttempts } from '../../webhooks/deliveries/wire.ts';

@@ -18,7 +18,7 @@ import { createInvariantCheck } from '../../operations/invariants/invariant.chec
 import { OperatorActService } from '../../operations/operators/operator-act.service.ts';
 import type { Config } from '../../platform/config.ts';
 import { SILENT } from '../../platform/logging.ts';
-import { openPlatform } from '../../platform/platform.ts';
+import { openPlatform } from '../../platform/opening/platform.ts';
 import { createLazyConnection, createTemporalClient } from '../../platform/temporal/client.ts';
 import type { EntityWorkflow } from '../../platform/temporal/names.ts';
 import { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';

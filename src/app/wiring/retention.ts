@@ -21,7 +21,7 @@ import { createTenantRetention } from '../../operations/retention/tenant-retenti
 import { KEPT_DAYS } from '../../platform/database/kept-days.ts';
 import { purge as purgeIdempotencyKeys } from '../../platform/http/idempotency.store.ts';
 import { purge as purgeRateLimits } from '../../platform/http/limit-counts.store.ts';
-import type { Platform } from '../../platform/platform.ts';
+import type { Platform } from '../../platform/opening/platform.ts';
 import { AccountService } from '../../webhooks/accounts/account.service.ts';
 import * as accountStore from '../../webhooks/accounts/account.store.ts';
 import { purge as purgeHours } from '../../webhooks/accounts/hour.store.ts';

@@ -12,7 +12,6 @@ import { createTrustedIssuerRoutes } from '../../authentication/trusted-issuers/
 import { createUserRoutes } from '../../authentication/users/user.routes.ts';
 import { createWorkloadIssuerRoutes } from '../../authentication/workload-issuers/workload-issuer.routes.ts';
 import { createAgentRoutes } from '../../identity/agents/agent.routes.ts';
-import { createSelfRoutes } from '../../identity/agents/self.routes.ts';
 import { createAnchorRoutes } from '../../identity/anchors/anchor.routes.ts';
 import { createApplicationRoutes } from '../../identity/applications/application.routes.ts';
 import { createEnrollmentRoutes } from '../../identity/enrollments/enrollment.routes.ts';
@@ -20,6 +19,7 @@ import { createKeyRoutes } from '../../identity/keys/key.routes.ts';
 import { createKeyDirectoryRoutes } from '../../identity/keys/key-directory.routes.ts';
 import { createKeySetRoutes } from '../../identity/keys/key-set.routes.ts';
 import { createRotationRoutes } from '../../identity/keys/rotation.routes.ts';
+import { createSelfRoutes } from '../../identity/keys/self.routes.ts';
 import { createTenantRoutes } from '../../identity/tenants/tenant.routes.ts';
 import { createAccountRoutes } from '../../webhooks/accounts/account.routes.ts';
 import { createDeliveryRoutes } from '../../webhooks/deliveries/delivery.routes.ts';

@@ -4,7 +4,7 @@ import * as actStore from '../../operations/operators/operator-act.store.ts';
 import { StatusService } from '../../operations/status/status.service.ts';
 import type { Config } from '../../platform/config.ts';
 import { SILENT } from '../../platform/logging.ts';
-import { openPlatform } from '../../platform/platform.ts';
+import { openPlatform } from '../../platform/opening/platform.ts';
 import { askTemporal } from '../../platform/temporal/probe.client.ts';
 import { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import { VERSION } from '../../platform/version.ts';

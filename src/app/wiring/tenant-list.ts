@@ -2,7 +2,7 @@
 import { list } from '../../identity/tenants/tenant.store.ts';
 import type { Config } from '../../platform/config.ts';
 import { SILENT } from '../../platform/logging.ts';
-import { openDatabase } from '../../platform/open-database.ts';
+import { openDatabase } from '../../platform/opening/open-database.ts';
 
 export function wireTenantListing(config: Config) {
   const { database } = openDatabase(config, { log: SILENT, name: 'command' });

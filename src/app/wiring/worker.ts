@@ -12,7 +12,7 @@ import { wireErasure } from '../../operations/erasure/wire.ts';
 import { measureInvariants, wireSweep } from '../../operations/invariants/wire.ts';
 import { isAway } from '../../platform/database/errors.ts';
 import { createReadings } from '../../platform/metrics/reading.ts';
-import type { Platform } from '../../platform/platform.ts';
+import type { Platform } from '../../platform/opening/platform.ts';
 import { type EntityWorkflow, TASK_QUEUES } from '../../platform/temporal/names.ts';
 import { measureWorkflowCommands, wireWorkflowCommands } from '../../platform/temporal/wire.ts';
 import type { Describe } from '../../platform/temporal/workflow-command.client.ts';

@@ -1,6 +1,6 @@
 // SQL that inserts and reads challenges. redemption.store.ts consumes them.
 import { AUTHENTICATION_FILTERS } from '../../events/catalogue.ts';
-import { mayAuthenticate } from '../../identity/keys/key.ts';
+import { HOLDER_VERSION, mayAuthenticate } from '../../identity/keys/key.ts';
 import { deleteOldest } from '../../platform/database/deletion.ts';
 import { type Flat, nestRow } from '../../platform/database/nested-row.ts';
 import { many } from '../../platform/database/statements.ts';
@@ -8,7 +8,7 @@ import { batchOf } from '../../platform/database/table.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { isHeard } from '../../webhooks/intake/fan-out.ts';
 import { CHALLENGE, type ChallengeRow } from './challenge.model.ts';
-import { type Challenge, HOLDER_VERSION, type Holder } from './challenge.ts';
+import type { Challenge, Holder } from './challenge.ts';
 
 /** `now` is the database's time. */
 type Found<Row> = Row & { readonly now: Date };

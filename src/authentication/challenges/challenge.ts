@@ -37,12 +37,6 @@ export type Holder = {
   readonly agent: DelegateAgent & Pick<AgentRecord, 'status'> & { readonly isDeleted: boolean };
 };
 
-/**
- * SQL of the version of a key `k` and its agent `a`: the transactions that wrote their rows last (`xmin`). Each change
- * of one of them gives another text.
- */
-export const HOLDER_VERSION = "concat_ws('.', k.xmin, a.xmin)";
-
 export type Refusal = { readonly code: ErrorCode; readonly detail: string };
 
 export type Judgement<Granted> = { readonly refusal: Refusal } | Granted;

@@ -4,6 +4,7 @@ import { type AuditRecord, ENTRY_COLUMNS, insertEntries } from '../../audit/audi
 import { AUTHENTICATION_FILTERS } from '../../events/catalogue.ts';
 import { EVENT_COLUMNS, type EventRecord, readEvents } from '../../events/event.ts';
 import { firstUse } from '../../identity/keys/first-use.ts';
+import { HOLDER_VERSION } from '../../identity/keys/key.ts';
 import type { SwitchedKey } from '../../identity/keys/rotation.service.ts';
 import { isAmong } from '../../platform/columns.ts';
 import { changed, only } from '../../platform/database/statements.ts';
@@ -14,7 +15,6 @@ import { EMIT_INPUT, isHeard } from '../../webhooks/intake/fan-out.ts';
 import type { PreparedRecords } from '../../webhooks/intake/record.service.ts';
 import { insertRefreshTokens, NEW_TOKEN_COLUMNS } from '../tokens/new-refresh-token.ts';
 import type { RefreshTokenRecord } from '../tokens/token.service.ts';
-import { HOLDER_VERSION } from './challenge.ts';
 
 /** The rows of one verification. `firstUse` is present only when this verification is the first use of the key. */
 export type Redemption = PreparedRecords & {

@@ -1,7 +1,7 @@
 // Wires the start of the sweeps of overdue challenges, in a worker.
 import type { Client } from '@temporalio/client';
 import { reasonOf } from '../../platform/logging.ts';
-import type { Platform } from '../../platform/platform.ts';
+import type { Platform } from '../../platform/opening/platform.ts';
 import { createExpiryKeeper } from './challenge-expiry.client.ts';
 import type { ExpiryService } from './challenge-expiry.service.ts';
 

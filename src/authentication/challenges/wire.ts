@@ -1,7 +1,7 @@
 // Wires challenges: authentication, and the records of failures.
 import { BruteForceService } from '../../audit/brute-force.service.ts';
 import type { FailureLimits } from '../../platform/http/wire.ts';
-import type { Platform } from '../../platform/platform.ts';
+import type { Platform } from '../../platform/opening/platform.ts';
 import {
   type AuthenticationFailureNeeds,
   AuthenticationFailureService,

@@ -3,12 +3,12 @@ import type { RequestContext, Tenant } from '../../platform/context.ts';
 import { DOCUMENT_HEADERS, NOT_MODIFIED, publicDocument } from '../../platform/http/answers.ts';
 import { defineRoutes, type Route } from '../../platform/http/route.ts';
 import { EVENT_JWKS_PATH } from '../../webhooks/streams/stream.ts';
+import { describeResource, RESOURCE_METADATA_PATH } from '../tokens/resource-metadata.ts';
 import type { DeliveryKeyService } from './delivery-key.service.ts';
 import { issuerMetadataSchema, jwkSetSchema, resourceMetadataSchema } from './issuer.schemas.ts';
 import type { IssuerService } from './issuer.service.ts';
 import type { IssuerJwk } from './issuer-key.ts';
 import { AUTHORIZATION_PATH, authorizationRefused, describeIssuer } from './issuer-metadata.ts';
-import { describeResource, RESOURCE_METADATA_PATH } from './resource-metadata.ts';
 
 const JWK_SET = 'application/jwk-set+json';
 

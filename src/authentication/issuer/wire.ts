@@ -1,5 +1,5 @@
 // Wires the two issuers of each tenant: of tokens, and of security events.
-import type { Platform } from '../../platform/platform.ts';
+import type { Platform } from '../../platform/opening/platform.ts';
 import { type IssuerNeeds, IssuerService } from './issuer.service.ts';
 import { type IssuerKeyNeeds, IssuerKeyService } from './issuer-key.service.ts';
 import { eventKeyStore } from './key-schedule.store.ts';

@@ -1,18 +1,6 @@
 // Reads the form parameters of a token exchange. It does not read the tokens.
 import { ServiceError } from '../../platform/errors/service-error.ts';
-
-const TOKEN_TYPE = 'urn:ietf:params:oauth:token-type:';
-
-/** The supported token type identifiers (RFC 8693 §3). */
-export const TOKEN_TYPES = {
-  accessToken: `${TOKEN_TYPE}access_token`,
-  idToken: `${TOKEN_TYPE}id_token`,
-  jwt: `${TOKEN_TYPE}jwt`,
-} as const;
-
-export const SUBJECT_TYPES: readonly string[] = Object.values(TOKEN_TYPES);
-/** Types of actor tokens. ID tokens are left out, because agents have none. */
-export const ACTOR_TYPES: readonly string[] = [TOKEN_TYPES.accessToken, TOKEN_TYPES.jwt];
+import { ACTOR_TYPES, ISSUED_TOKEN_TYPE, SUBJECT_TYPES } from '../tokens/grant-types.ts';
 
 /** Greatest length of a target in characters, as for a tenant's audience. */
 const LONGEST_TARGET = 500;
@@ -26,9 +14,6 @@ export type ExchangeRequest = {
   readonly scope?: string | undefined;
   readonly target?: string | undefined;
 };
-
-/** `issued_token_type` of every answer (RFC 8693 §2.2.1). */
-export const ISSUED_TOKEN_TYPE = TOKEN_TYPES.accessToken;
 
 /**
  * Reads the parameters of a token exchange (RFC 8693 §2.1). An actor token is required, because the service supports

@@ -6,8 +6,8 @@ import { type Act, type Actor, actorsOf, buildAct } from '../../platform/act.ts'
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { grantScopes, intersectScopes } from '../../platform/scopes.ts';
 import type { SignedClaims } from '../tokens/access-token.ts';
+import { TOKEN_TYPES } from '../tokens/grant-types.ts';
 import type { Subject } from '../users/subject.ts';
-import { TOKEN_TYPES } from './exchange-request.ts';
 
 /** The scopes of each side; `client` makes the request. An absent list is no limit: ID tokens have no scopes. */
 export type ScopeLimits = {

@@ -14,12 +14,13 @@ import type {
 } from '../tokens/client-authentication.service.ts';
 import { checkGrantAllowed } from '../tokens/client-credentials.ts';
 import type { ClientRecordService } from '../tokens/client-record.service.ts';
+import { ISSUED_TOKEN_TYPE } from '../tokens/grant-types.ts';
 import type { TokenService } from '../tokens/token.service.ts';
 import { answerOf, type GrantRequest, type TokenAnswer } from '../tokens/token-answer.ts';
 import { checkLinkedAgent, checkPossession } from './exchange.ts';
 import { ExchangeBatches, type ExchangeBatchNeeds, METHOD } from './exchange-batch.service.ts';
 import { type ExchangePartiesNeeds, ExchangePartiesService } from './exchange-parties.service.ts';
-import { type ExchangeRequest, ISSUED_TOKEN_TYPE, readExchangeRequest } from './exchange-request.ts';
+import { type ExchangeRequest, readExchangeRequest } from './exchange-request.ts';
 
 /** Errors that are not recorded as failures, because the client should repeat the request. */
 const UNRECORDED: readonly ErrorCode[] = ['use_dpop_nonce', 'temporarily_unavailable'];

@@ -14,8 +14,8 @@ import { type Route, takesToken } from '../../platform/http/route.ts';
 import { holdsScope } from '../../platform/scopes.ts';
 import type { DpopService } from '../dpop/dpop.service.ts';
 import { PROOF_ALGORITHMS } from '../dpop/proof-key.ts';
-import { resourceMetadataUrl } from '../issuer/resource-metadata.ts';
 import type { Presentation } from './access-token.ts';
+import { resourceMetadataUrl } from './resource-metadata.ts';
 
 type Authenticate = (
   tenant: Tenant,

@@ -3,6 +3,7 @@
 
 import { type AuditRecord, ENTRY_COLUMNS, insertEntries } from '../../audit/audit.ts';
 import { AUTHENTICATION_FILTERS } from '../../events/catalogue.ts';
+import { HOLDER_VERSION } from '../../identity/keys/key.ts';
 import { columnsOf } from '../../platform/columns.ts';
 import { type Flat, nestRow } from '../../platform/database/nested-row.ts';
 import { changed, many } from '../../platform/database/statements.ts';
@@ -10,7 +11,6 @@ import { batchOf } from '../../platform/database/table.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { usedInTime } from '../../platform/database/used-in-time.ts';
 import { isHeard } from '../../webhooks/intake/fan-out.ts';
-import { HOLDER_VERSION } from '../challenges/challenge.ts';
 import { type EndedRefreshToken, revoke } from './refresh-token.store.ts';
 import { MOST_REPEATS, type StoredRefreshToken } from './refresh-token.ts';
 import { REFRESH_TOKEN, type RefreshTokenRow } from './token.model.ts';

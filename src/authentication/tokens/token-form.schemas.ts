@@ -2,9 +2,8 @@
 // can answer a wrong one with an OAuth error.
 import { z } from 'zod';
 import { TOKEN_EXCHANGE_GRANT } from '../../identity/applications/application.ts';
-import { ACTOR_TYPES, ISSUED_TOKEN_TYPE, SUBJECT_TYPES } from '../token-exchange/exchange-request.ts';
 import { ASSERTION_TYPE } from './client-method.ts';
-import { JWT_BEARER_GRANT } from './grant-types.ts';
+import { ACTOR_TYPES, ISSUED_TOKEN_TYPE, JWT_BEARER_GRANT, SUBJECT_TYPES } from './grant-types.ts';
 
 /** One allowed value. An empty parameter counts as absent (RFC 6749 §3.2), so the schema is not a constant. */
 const optionalConstant = (value: string) => z.string().optional().describe(`\`${value}\`, or absent`);

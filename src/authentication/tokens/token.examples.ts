@@ -1,8 +1,8 @@
 // Examples of the token routes for openapi.json. The tokens are shortened and not valid.
 
 import { TOKEN_EXCHANGE_GRANT } from '../../identity/applications/application.ts';
-import { ISSUED_TOKEN_TYPE, TOKEN_TYPES } from '../token-exchange/exchange-request.ts';
 import { ASSERTION_TYPE } from './client-method.ts';
+import { ISSUED_TOKEN_TYPE, TOKEN_TYPES } from './grant-types.ts';
 
 const ACCESS_TOKEN =
   'eyJhbGciOiJFUzI1NiIsImtpZCI6IuKApiIsInR5cCI6ImF0K2p3dCJ9.eyJpc3MiOiLigKYifQ.c2lnbmF0dXJl';

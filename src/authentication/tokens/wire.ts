@@ -2,7 +2,7 @@
 import { BruteForceService } from '../../audit/brute-force.service.ts';
 import type { FailureLimits } from '../../platform/http/wire.ts';
 import { reasonOf } from '../../platform/logging.ts';
-import type { Platform } from '../../platform/platform.ts';
+import type { Platform } from '../../platform/opening/platform.ts';
 import { ClientAssertionService } from './client-assertion.service.ts';
 import {
   type ClientAuthenticationNeeds,

@@ -1,6 +1,6 @@
 // Wires trusted issuers and the verification of their tokens.
 import { createGuardedAgent } from '../../platform/egress/guarded-agent.client.ts';
-import type { Platform } from '../../platform/platform.ts';
+import type { Platform } from '../../platform/opening/platform.ts';
 import { createFetchNote } from './fetch-note.service.ts';
 import { FETCHES } from './fetch-note.store.ts';
 import { IssuerKeyFinder } from './issuer-key-finder.service.ts';

@@ -1,6 +1,6 @@
 // Wires workload issuers and the grant for their assertions.
 import type { FailureLimits } from '../../platform/http/wire.ts';
-import type { Platform } from '../../platform/platform.ts';
+import type { Platform } from '../../platform/opening/platform.ts';
 import { JWT_BEARER_GRANT } from '../tokens/grant-types.ts';
 import { createFetchNote } from '../trusted-issuers/fetch-note.service.ts';
 import { IssuerKeyFinder, type IssuerKeyFinderNeeds } from '../trusted-issuers/issuer-key-finder.service.ts';

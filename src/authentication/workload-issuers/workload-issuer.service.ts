@@ -3,7 +3,7 @@
 import { succeeded } from '../../audit/audit.ts';
 import { allTokensEnded } from '../../events/ended-tokens.ts';
 import type { AgentService } from '../../identity/agents/agent.service.ts';
-import { checkCredentialGrantor } from '../../identity/agents/agent.ts';
+import { checkCredentialGrantor } from '../../identity/keys/credential-grantor.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';

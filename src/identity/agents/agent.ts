@@ -1,6 +1,6 @@
 // Types of agents, and the rules for registration, audience and grants.
-import type { Principal, RequestContext } from '../../platform/context.ts';
-import { AGENT_SCOPES, areSameScopes, checkGrantor, isWithin } from '../../platform/scopes.ts';
+import type { RequestContext } from '../../platform/context.ts';
+import { AGENT_SCOPES, areSameScopes, isWithin } from '../../platform/scopes.ts';
 import type { AgentRow } from './agent.model.ts';
 
 /** Source: Specification, "Agent status". */
@@ -62,21 +62,6 @@ export function assessRegistration(
   const scoped = isWithin(agent.scopes, AGENT_SCOPES) && !isWithin(AGENT_SCOPES, agent.scopes);
   const { verified, audited } = evidence;
   return { complete: active && verified && scoped && audited, active, verified, scoped, audited };
-}
-
-/**
- * Checks that a caller may put a credential behind an agent. An agent may do that for itself.
- * @param principal undefined for an operator, and for an agent that enrolls
- * @throws ServiceError `insufficient_scope` naming the scopes that the caller lacks: those that the agent has or has
- *   had, which somebody may give back, and `agents:capabilities` for an agent that has or has had a capability
- */
-export function checkCredentialGrantor(
-  principal: Principal | undefined,
-  agent: Pick<AgentRecord, 'id' | 'scopes' | 'hadScopes' | 'capabilities' | 'hadCapabilities'>,
-): void {
-  const isItself = principal?.agentId === agent.id && principal.clientId === AGENT_CLIENT_ID;
-  const scopes = [...agent.scopes, ...agent.hadScopes];
-  if (!isItself) checkGrantor(principal, { holder: 'agent', scopes, isCapable: isCapable(agent) });
 }
 
 /** What an agent keeps of before a change, because somebody may give it back. */

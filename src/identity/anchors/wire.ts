@@ -2,7 +2,7 @@
 import { promises as dns } from 'node:dns';
 import { createAddressLookup } from '../../platform/egress/address.client.ts';
 import { createGuardedAgent } from '../../platform/egress/guarded-agent.client.ts';
-import type { Platform } from '../../platform/platform.ts';
+import type { Platform } from '../../platform/opening/platform.ts';
 import { type AnchorCheckNeeds, AnchorCheckService } from './anchor-check.service.ts';
 import { type AnchorProgressNeeds, AnchorProgressService } from './anchor-progress.service.ts';
 import { createProofLooker, type ProofLooker } from './proof.client.ts';

@@ -13,7 +13,7 @@ import { ServiceError } from '../../platform/errors/service-error.ts';
 import { Service } from '../../platform/service.ts';
 import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import type { AgentService } from '../agents/agent.service.ts';
-import { checkCredentialGrantor } from '../agents/agent.ts';
+import { checkCredentialGrantor } from '../keys/credential-grantor.ts';
 import type { AgentKey, KeyService, NewKey } from '../keys/key.service.ts';
 import type { StoredEnrollmentToken } from './enrollment.store.ts';
 import * as store from './enrollment.store.ts';

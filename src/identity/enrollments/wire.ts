@@ -1,7 +1,7 @@
 // Wires enrollments, with which an agent registers its first key.
 import { BruteForceService } from '../../audit/brute-force.service.ts';
 import type { FailureLimits } from '../../platform/http/wire.ts';
-import type { Platform } from '../../platform/platform.ts';
+import type { Platform } from '../../platform/opening/platform.ts';
 import { type EnrollmentNeeds, EnrollmentService } from './enrollment.service.ts';
 import { EnrollmentFailureService } from './enrollment-failure.service.ts';
 

@@ -21,7 +21,8 @@ import { invalidField, ServiceError } from '../../platform/errors/service-error.
 import { Service } from '../../platform/service.ts';
 import type { RecordService } from '../../webhooks/intake/record.service.ts';
 import type { AgentService } from '../agents/agent.service.ts';
-import { type AgentPart, checkCredentialGrantor, partOf } from '../agents/agent.ts';
+import { type AgentPart, partOf } from '../agents/agent.ts';
+import { checkCredentialGrantor } from './credential-grantor.ts';
 import type { StoredKey } from './key.store.ts';
 import * as store from './key.store.ts';
 import { type AgentKey, type KeyState, mayDeprecate, prolongs, resolveSunset, stateAt } from './key.ts';

@@ -89,3 +89,9 @@ export function buildSunsetHeaders(
   if (deprecatedAt) headers.deprecation = `@${Math.floor(deprecatedAt.getTime() / 1000)}`;
   return headers;
 }
+
+/**
+ * SQL of the version of a key `k` and its agent `a`: the transactions that wrote their rows last (`xmin`). Each change
+ * of one of them gives another text.
+ */
+export const HOLDER_VERSION = "concat_ws('.', k.xmin, a.xmin)";

@@ -1,5 +1,5 @@
 // Wires keys, their public lists and their rotations.
-import type { Platform } from '../../platform/platform.ts';
+import type { Platform } from '../../platform/opening/platform.ts';
 import { type KeyNeeds, KeyService } from './key.service.ts';
 import { KeyDirectoryService } from './key-directory.service.ts';
 import { KeySetService } from './key-set.service.ts';

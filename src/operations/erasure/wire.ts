@@ -1,8 +1,8 @@
 // Wires the erasure of tenants in a worker, with a pool that connects when a tenant is erased.
 import { ErasureCertificateService } from '../../audit/erasure.service.ts';
 import type { TenantService } from '../../identity/tenants/tenant.service.ts';
-import { openPatientDatabase } from '../../platform/open-database.ts';
-import type { Platform } from '../../platform/platform.ts';
+import { openPatientDatabase } from '../../platform/opening/open-database.ts';
+import type { Platform } from '../../platform/opening/platform.ts';
 import { createLazyConnection, createTemporalClient } from '../../platform/temporal/client.ts';
 import { TenantErasureService } from './tenant-erasure.service.ts';
 import { createTenantHistories } from './tenant-history.client.ts';

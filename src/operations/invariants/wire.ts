@@ -1,7 +1,7 @@
 // Wires the sweep, and the metrics of the invariants and of the archive of the WAL.
 import { reasonOf } from '../../platform/logging.ts';
 import type { Readings } from '../../platform/metrics/reading.ts';
-import type { Platform } from '../../platform/platform.ts';
+import type { Platform } from '../../platform/opening/platform.ts';
 import { registerArchiveMetrics } from './archive.metrics.ts';
 import { readArchive } from './cluster.store.ts';
 import { registerInvariantMetrics } from './invariant.metrics.ts';

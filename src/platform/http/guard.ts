@@ -1,11 +1,11 @@
 // Refuses requests that do not match the route's schemas, with 415, 413 or 400, in this order.
 import { ZodObject, type ZodType } from 'zod';
+import { type FieldErrors, invalidFields, parseFields } from '../errors/field-errors.ts';
 import { invalidField, ServiceError } from '../errors/service-error.ts';
 import { without } from '../json-values.ts';
 import { roomOwnerOf } from '../room.ts';
 import { runSteps } from '../steps.ts';
 import { type BodyRoom, FREE_BODY } from './body-room.ts';
-import { type FieldErrors, invalidFields, parseFields } from './field-errors.ts';
 import { FormError, type FormOptions, parseForm } from './form.ts';
 import { announcedBytes, hasBody, NOTHING, readBytes, textOf } from './request-body.ts';
 import { type Context, contextOf, countHeader, type Middleware, type RequestInput } from './request-state.ts';

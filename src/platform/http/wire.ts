@@ -1,5 +1,5 @@
 // Wires the limits of requests and of failed attempts. Each refusal is counted.
-import type { Platform } from '../platform.ts';
+import type { Platform } from '../opening/platform.ts';
 import { createFailureLimiter } from './failure-limiter.ts';
 import { createLimitCounts } from './limit-counts.ts';
 import { createRateLimiter, createRateLimits } from './rate-limit.ts';

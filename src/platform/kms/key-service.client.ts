@@ -3,7 +3,7 @@
 // docs/decisions/0046-wrapped-keys.md
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { VaultSettings } from '../config.ts';
-import type { ServiceKey } from './wrapped-key.ts';
+import type { ServiceKey } from '../wrapped-key.ts';
 
 /** The setting that holds the key. The service binds it to the ciphertext, so neither key passes for the other. */
 export type Purpose = 'MASTER_KEY' | 'AUDIT_KEY';

@@ -2,7 +2,7 @@
 import type { Client } from '@temporalio/client';
 import { reasonOf } from '../logging.ts';
 import type { Readings } from '../metrics/reading.ts';
-import type { Platform } from '../platform.ts';
+import type { Platform } from '../opening/platform.ts';
 import { createEntityStarter } from './entity.client.ts';
 import { TASK_QUEUES } from './names.ts';
 import { createWorkflowCommandRunner } from './workflow-command.client.ts';

@@ -1,6 +1,6 @@
 // Wires the count of the hours.
 import { reasonOf } from '../../platform/logging.ts';
-import type { Platform } from '../../platform/platform.ts';
+import type { Platform } from '../../platform/opening/platform.ts';
 import { createHourCounter } from './hour-count.service.ts';
 
 export function wireHourCounter({ database, log }: Platform) {

@@ -1,7 +1,7 @@
 // The metrics of the outbox. They are sums over all tenants, the same in each worker process.
 import { createGauges } from '../../platform/metrics/gauges.ts';
 import type { Readings } from '../../platform/metrics/reading.ts';
-import type { Platform } from '../../platform/platform.ts';
+import type { Platform } from '../../platform/opening/platform.ts';
 import { ENDPOINT_STATES } from '../endpoints/endpoint-state.ts';
 import * as store from './backlog.store.ts';
 

@@ -1,6 +1,6 @@
 // Wires the metrics of the backlog, and the count of deliveries that wait.
 import type { Readings } from '../../platform/metrics/reading.ts';
-import type { Platform } from '../../platform/platform.ts';
+import type { Platform } from '../../platform/opening/platform.ts';
 import { registerBacklogMetrics } from './backlog.metrics.ts';
 import * as backlog from './backlog.store.ts';
 

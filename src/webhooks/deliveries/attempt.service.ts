@@ -13,6 +13,7 @@ import * as deliveryRows from '../rows/delivery-row.store.ts';
 import { needsTenantKeys } from '../signing/signatures.ts';
 import type { PrepareSigner } from '../signing/tenant-signer.node.ts';
 import type { SecurityEventService } from '../streams/security-event.service.ts';
+import { enclose } from '../subscriptions/envelope.ts';
 import type { SubscriptionSealing } from '../subscriptions/subscription-sealing.service.ts';
 import type { AttemptMetrics } from './attempt.metrics.ts';
 import type { LoadedDelivery } from './attempt.store.ts';
@@ -22,7 +23,6 @@ import type { AttemptMonitor } from './attempt-monitor.service.ts';
 import type { AttemptRecordService } from './attempt-record.service.ts';
 import type { Attempt, AttemptResult, DeliverySender } from './delivery.client.ts';
 import { isUnfinished } from './delivery.ts';
-import { enclose } from './envelope.ts';
 
 /**
  * `workflow`: a workflow makes the attempt, not a relay. `loaded`: the delivery as it was just read. `signal` ends the

@@ -13,6 +13,7 @@ import type { EndpointName } from '../endpoints/endpoint-state.ts';
 import type { RecordService } from '../intake/record.service.ts';
 import type { FailureRecord } from '../rows/delivery-row.store.ts';
 import * as deliveryRows from '../rows/delivery-row.store.ts';
+import { readRetryPolicy } from '../subscriptions/retry-schedule.ts';
 import type * as attemptStore from './attempt.store.ts';
 import { type LoadedDelivery, type LockedDelivery, numbered } from './attempt.store.ts';
 import { type AttemptReport, ended, outcomeCode, type Step } from './attempt.ts';
@@ -20,7 +21,6 @@ import { MOST_RECORDED, recordFirstOfEach, sizeOfMade } from './attempt-batch.ts
 import { type CrowdNeeds, Crowds, type Failed } from './crowd.service.ts';
 import { isUnfinished } from './delivery.ts';
 import { type FailureReason, nextStep } from './next-step.ts';
-import { readRetryPolicy } from './retry-schedule.ts';
 
 export type SubscriptionDeactivation = {
   deactivateGone(unit: Transaction, subscription: EndpointName): Promise<unknown>;

@@ -1,6 +1,6 @@
 // Decides the step after an attempt. Pure: the clock stays in the database, the random number is a parameter.
 import type { Outcome } from '../../platform/egress/outcome.ts';
-import { nextDelay, type RetryPolicy } from './retry-schedule.ts';
+import { nextDelay, type RetryPolicy } from '../subscriptions/retry-schedule.ts';
 
 export type FailureReason = 'gone' | 'rejected' | 'exhausted';
 

@@ -1,6 +1,6 @@
 // Wires the attempts of deliveries.
 import { createGuardedAgent } from '../../platform/egress/guarded-agent.client.ts';
-import type { Platform } from '../../platform/platform.ts';
+import type { Platform } from '../../platform/opening/platform.ts';
 import { createEndpointOccupancy } from '../endpoints/endpoint-occupancy.ts';
 import { createAttemptMetrics } from './attempt.metrics.ts';
 import { type AttemptNeeds, AttemptService } from './attempt.service.ts';

@@ -1,5 +1,5 @@
 // Wires endpoints: their health, and the holds of hosts.
-import type { Platform } from '../../platform/platform.ts';
+import type { Platform } from '../../platform/opening/platform.ts';
 import { type EndpointNeeds, EndpointService } from './endpoint.service.ts';
 import { createEndpointHealthStore } from './endpoint-health.store.ts';
 import { HostHoldService } from './host-hold.service.ts';

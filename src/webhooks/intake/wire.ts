@@ -3,7 +3,7 @@ import { Gauge } from 'prom-client';
 import { MAX_NOTICE_BYTES } from '../../platform/database/notifier.client.ts';
 import type { Limits } from '../../platform/http/wire.ts';
 import { reasonOf } from '../../platform/logging.ts';
-import type { Platform } from '../../platform/platform.ts';
+import type { Platform } from '../../platform/opening/platform.ts';
 import { BacklogGauge } from './backlog.service.ts';
 import * as eventStore from './event.store.ts';
 import { EventContractService } from './event-contract.service.ts';

@@ -1,6 +1,6 @@
 // Wires what an API process has of the relay. It loads nothing of Temporal.
 import { reasonOf } from '../../platform/logging.ts';
-import type { Platform } from '../../platform/platform.ts';
+import type { Platform } from '../../platform/opening/platform.ts';
 import { DirectAttemptService } from './direct-attempts.service.ts';
 import { type FirstAttemptNeeds, FirstAttemptService } from './first-attempt.service.ts';
 

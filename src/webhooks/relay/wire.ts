@@ -2,7 +2,7 @@
 import type { Client } from '@temporalio/client';
 import { newId } from '../../platform/database/ids.ts';
 import { reasonOf } from '../../platform/logging.ts';
-import type { Platform } from '../../platform/platform.ts';
+import type { Platform } from '../../platform/opening/platform.ts';
 import { probeTemporal } from '../../platform/temporal/client.ts';
 import { TASK_QUEUES } from '../../platform/temporal/names.ts';
 import { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';

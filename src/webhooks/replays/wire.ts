@@ -1,5 +1,5 @@
 // Wires bulk replays, and the steps of their workflow.
-import type { Platform } from '../../platform/platform.ts';
+import type { Platform } from '../../platform/opening/platform.ts';
 import { type BulkReplayNeeds, BulkReplayService } from './bulk-replay.service.ts';
 import { type BulkReplayStepNeeds, BulkReplayStepService } from './bulk-replay-steps.service.ts';
 

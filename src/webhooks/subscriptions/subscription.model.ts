@@ -16,9 +16,9 @@ import {
   time,
   uuid,
 } from '../../platform/database/table.ts';
-import type { Envelope } from '../deliveries/envelope.ts';
-import type { RetryPolicy } from '../deliveries/retry-schedule.ts';
 import type { SignatureName } from '../signing/signatures.ts';
+import type { Envelope } from './envelope.ts';
+import type { RetryPolicy } from './retry-schedule.ts';
 import type { Sink } from './subscription.ts';
 
 export const SUBSCRIPTION = defineTable('subscriptions', {

@@ -7,11 +7,11 @@ import { pageSchema } from '../../platform/http/answers.ts';
 import { readFields } from '../../platform/http/field-names.ts';
 import { pageParameters } from '../../platform/http/field-schemas.ts';
 import { present } from '../../platform/http/present.ts';
-import { ENVELOPES } from '../deliveries/envelope.ts';
-import { RETRY_POLICY_BOUNDS } from '../deliveries/retry-schedule.ts';
 import { ENDPOINT_STATES } from '../endpoints/endpoint-state.ts';
 import { SIGNATURES } from '../signing/signatures.ts';
 import { SEVERITIES } from '../standing/standing.ts';
+import { ENVELOPES } from './envelope.ts';
+import { RETRY_POLICY_BOUNDS } from './retry-schedule.ts';
 import type { Subscription, SubscriptionDetails } from './subscription.service.ts';
 import { BOUNDS, SINKS } from './subscription.ts';
 

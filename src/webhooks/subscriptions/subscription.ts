@@ -7,9 +7,9 @@ import type { Network } from '../../platform/egress/address-rules.ts';
 import { checkCustomHeaders } from '../../platform/egress/header-rules.ts';
 import { checkReceiverUrl, receiverHost } from '../../platform/egress/url-rules.ts';
 import { invalidField } from '../../platform/errors/service-error.ts';
-import type { Envelope } from '../deliveries/envelope.ts';
-import type { RetryPolicy } from '../deliveries/retry-schedule.ts';
 import { orderSignatures, type SignatureName, USUAL_SIGNATURES } from '../signing/signatures.ts';
+import type { Envelope } from './envelope.ts';
+import type { RetryPolicy } from './retry-schedule.ts';
 
 /** The purpose of a subscription. Only `security` and `audit` allow patterns. Source: Specification, "Event types". */
 export const SINKS = ['standard', 'security', 'audit'] as const;

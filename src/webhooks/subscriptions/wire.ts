@@ -1,6 +1,6 @@
 // Wires subscriptions and their signing secrets.
 import { parseNetworks } from '../../platform/egress/address-rules.ts';
-import type { Platform } from '../../platform/platform.ts';
+import type { Platform } from '../../platform/opening/platform.ts';
 import { type SigningSecretNeeds, SigningSecretService } from './signing-secret.service.ts';
 import { type SubscriptionNeeds, SubscriptionService } from './subscription.service.ts';
 import { SubscriptionSealing } from './subscription-sealing.service.ts';

@@ -1,7 +1,7 @@
 // A tenant that trusts an identity provider, with an application that may exchange tokens, agents, users and what users
 // delegate.
 import { afterAll } from 'vitest';
-import { TOKEN_TYPES } from '../../../src/authentication/token-exchange/exchange-request.ts';
+import { TOKEN_TYPES } from '../../../src/authentication/tokens/grant-types.ts';
 import { TOKEN_EXCHANGE_GRANT } from '../../../src/identity/applications/application.ts';
 import { AGENT_SCOPES } from '../../../src/platform/scopes.ts';
 import { createTestAgent, createTestTenant } from '../../identity/agents/agent-rooms.ts';

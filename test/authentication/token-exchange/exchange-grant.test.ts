@@ -1,9 +1,6 @@
 // Token exchange over HTTP: what is granted, and what is refused with which code.
 import { describe, expect, it } from 'vitest';
-import {
-  ISSUED_TOKEN_TYPE,
-  TOKEN_TYPES,
-} from '../../../src/authentication/token-exchange/exchange-request.ts';
+import { ISSUED_TOKEN_TYPE, TOKEN_TYPES } from '../../../src/authentication/tokens/grant-types.ts';
 import { readAudit, readEvents } from '../../identity/agents/agent-rooms.ts';
 import { claimsOf, issueFirst } from '../tokens/refresh-fixture.ts';
 import { ISSUER } from '../trusted-issuers/identity-provider.ts';

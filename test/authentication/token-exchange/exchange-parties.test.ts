@@ -1,6 +1,6 @@
 // Who takes part in a token exchange over HTTP: agents as actors and as subjects, and the delegation between them.
 import { describe, expect, it } from 'vitest';
-import { TOKEN_TYPES } from '../../../src/authentication/token-exchange/exchange-request.ts';
+import { TOKEN_TYPES } from '../../../src/authentication/tokens/grant-types.ts';
 import { TOKEN_EXCHANGE_GRANT } from '../../../src/identity/applications/application.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
 import type { Transaction } from '../../../src/platform/database/transaction.ts';

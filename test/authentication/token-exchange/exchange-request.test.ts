@@ -1,9 +1,7 @@
 // The parameters of a token exchange, one by one.
 import { describe, expect, it } from 'vitest';
-import {
-  readExchangeRequest,
-  TOKEN_TYPES,
-} from '../../../src/authentication/token-exchange/exchange-request.ts';
+import { readExchangeRequest } from '../../../src/authentication/token-exchange/exchange-request.ts';
+import { TOKEN_TYPES } from '../../../src/authentication/tokens/grant-types.ts';
 import { ServiceError } from '../../../src/platform/errors/service-error.ts';
 
 const good = {

@@ -2,10 +2,7 @@
 // management.
 import * as oauth from 'oauth4webapi';
 import { describe, expect, it } from 'vitest';
-import {
-  ISSUED_TOKEN_TYPE,
-  TOKEN_TYPES,
-} from '../../../src/authentication/token-exchange/exchange-request.ts';
+import { ISSUED_TOKEN_TYPE, TOKEN_TYPES } from '../../../src/authentication/tokens/grant-types.ts';
 import { TOKEN_EXCHANGE_GRANT } from '../../../src/identity/applications/application.ts';
 import { readApplicationJwks } from '../../../src/identity/applications/application-jwks.ts';
 import { readAudit } from '../../identity/agents/agent-rooms.ts';

@@ -14,7 +14,7 @@ import {
   deriveFrom,
   ownLinks,
 } from '../../../src/authentication/token-exchange/exchange.ts';
-import { TOKEN_TYPES } from '../../../src/authentication/token-exchange/exchange-request.ts';
+import { TOKEN_TYPES } from '../../../src/authentication/tokens/grant-types.ts';
 import {
   type Act,
   actorsOf,

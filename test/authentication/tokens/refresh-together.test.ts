@@ -2,9 +2,9 @@
 
 import { randomBytes } from 'node:crypto';
 import { afterAll, describe, expect, it } from 'vitest';
-import { HOLDER_VERSION } from '../../../src/authentication/challenges/challenge.ts';
 import { rotateTogether } from '../../../src/authentication/tokens/refresh-rotation.store.ts';
 import { MOST_REPEATS } from '../../../src/authentication/tokens/refresh-token.ts';
+import { HOLDER_VERSION } from '../../../src/identity/keys/key.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import { readAudit, readEvents } from '../../identity/agents/agent-rooms.ts';
 import { refuseLaterUses } from '../../platform/database/times-of-uses.ts';

@@ -6,8 +6,6 @@ import { wireAuthenticationFailures, wireChallenges } from '../../../src/authent
 import { tellOfAgent as tellDelegations } from '../../../src/authentication/delegations/delegation-expiry.store.ts';
 import { createAgentRoutes } from '../../../src/identity/agents/agent.routes.ts';
 import { AgentService } from '../../../src/identity/agents/agent.service.ts';
-import { createSelfRoutes } from '../../../src/identity/agents/self.routes.ts';
-import { SelfService } from '../../../src/identity/agents/self.service.ts';
 import { createAnchorRoutes } from '../../../src/identity/anchors/anchor.routes.ts';
 import { AnchorService } from '../../../src/identity/anchors/anchor.service.ts';
 import { revokeAll as revokeAnchors } from '../../../src/identity/anchors/anchor.store.ts';
@@ -20,6 +18,8 @@ import { release as releaseKeys } from '../../../src/identity/keys/key.store.ts'
 import { createKeyDirectoryRoutes } from '../../../src/identity/keys/key-directory.routes.ts';
 import { createKeySetRoutes } from '../../../src/identity/keys/key-set.routes.ts';
 import { createRotationRoutes } from '../../../src/identity/keys/rotation.routes.ts';
+import { createSelfRoutes } from '../../../src/identity/keys/self.routes.ts';
+import { SelfService } from '../../../src/identity/keys/self.service.ts';
 import { wireKeys } from '../../../src/identity/keys/wire.ts';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import type { KeyAlgorithm } from '../../../src/platform/crypto/algorithm.ts';
@@ -28,7 +28,7 @@ import { fingerprint } from '../../../src/platform/crypto/public-key.ts';
 import { createSignatureVerifier } from '../../../src/platform/crypto/verify-signature.node.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
 import { wireLimits } from '../../../src/platform/http/wire.ts';
-import type { Platform } from '../../../src/platform/platform.ts';
+import type { Platform } from '../../../src/platform/opening/platform.ts';
 import { APPLICATION_SCOPES } from '../../../src/platform/scopes.ts';
 import { createAccounts, requestTo } from '../../authentication/tokens/accounts.ts';
 import { storeRefreshToken } from '../../authentication/tokens/new-refresh-token.ts';

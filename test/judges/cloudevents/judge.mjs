@@ -36,7 +36,7 @@ export const judge = {
 /** Sends each example in both envelopes to a server on loopback. @returns what arrived, with what the event must be */
 async function sendAll() {
   const { CATALOGUE, exampleOf } = await import('#dist/src/events/catalogue.js');
-  const { enclose } = await import('#dist/src/webhooks/deliveries/envelope.js');
+  const { enclose } = await import('#dist/src/webhooks/subscriptions/envelope.js');
   const { createDeliverySender } = await import('#dist/src/webhooks/deliveries/delivery.client.js');
   const { createGuardedAgent } = await import('#dist/src/platform/egress/guarded-agent.client.js');
   const arrived = [];

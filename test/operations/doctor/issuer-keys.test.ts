@@ -6,7 +6,7 @@ import type { Finding } from '../../../src/operations/doctor/finding.ts';
 import { createIssuerKeysCheck } from '../../../src/operations/doctor/issuer-keys.check.ts';
 import { loadConfig } from '../../../src/platform/config.ts';
 import { createLogger } from '../../../src/platform/logger.ts';
-import { openPlatform } from '../../../src/platform/platform.ts';
+import { openPlatform } from '../../../src/platform/opening/platform.ts';
 import {
   answerKeys,
   newKey,

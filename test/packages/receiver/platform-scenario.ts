@@ -4,7 +4,7 @@ import { request as httpRequest } from 'node:http';
 import { expect } from 'vitest';
 import { MAX_EVENT_BYTES } from '../../../src/events/event.ts';
 import { classifyResponse } from '../../../src/platform/egress/outcome.ts';
-import { enclose } from '../../../src/webhooks/deliveries/envelope.ts';
+import { enclose } from '../../../src/webhooks/subscriptions/envelope.ts';
 import { attemptTo, type startLocalSender } from '../../webhooks/deliveries/attempt.ts';
 import { SECRET, signedDelivery } from './delivery-request.ts';
 

@@ -7,7 +7,7 @@ import { loadConfig } from '../../../src/platform/config.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import type { Route } from '../../../src/platform/http/route.ts';
 import { createLogger } from '../../../src/platform/logger.ts';
-import { openPlatform } from '../../../src/platform/platform.ts';
+import { openPlatform } from '../../../src/platform/opening/platform.ts';
 import { PATIENT, useTestDatabase } from '../../setup/database.ts';
 import { createTenantContext } from '../../webhooks/intake/fixture.ts';
 import { loadAllRoutes } from './route-table.ts';

@@ -2,7 +2,7 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { z } from 'zod';
-import { type FieldErrors, invalidFields, parseFields } from '../../../src/platform/http/field-errors.ts';
+import { type FieldErrors, invalidFields, parseFields } from '../../../src/platform/errors/field-errors.ts';
 import { createRequestTurns } from '../../../src/platform/http/request-turns.ts';
 import { defineRoute } from '../../../src/platform/http/route.ts';
 import { badToken, startTestServer, tokenFor } from './test-server.ts';

@@ -5,7 +5,7 @@ import { withKeys, wrapKey } from '../../../src/app/keys.ts';
 import { LocalStackError } from '../../../src/app/local/local-stack-error.ts';
 import { ConfigError, loadConfig, readVariables, vaultOf } from '../../../src/platform/config.ts';
 import { askKeyService, KeyServiceError } from '../../../src/platform/kms/key-service.client.ts';
-import { parseServiceKey, parseWrappedKey } from '../../../src/platform/kms/wrapped-key.ts';
+import { parseServiceKey, parseWrappedKey } from '../../../src/platform/wrapped-key.ts';
 import { startKeyServices } from './fake-key-services.ts';
 
 const PLAIN = Buffer.alloc(32, 5);

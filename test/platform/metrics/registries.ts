@@ -7,7 +7,7 @@ import { measureProcess } from '../../../src/app/operations-port.ts';
 import { wireApi } from '../../../src/app/wiring/api.ts';
 import { measureStanding, wireWorkerRooms } from '../../../src/app/wiring/worker.ts';
 import { loadConfig } from '../../../src/platform/config.ts';
-import { openPlatform, type Platform } from '../../../src/platform/platform.ts';
+import { openPlatform, type Platform } from '../../../src/platform/opening/platform.ts';
 import { createMergedMetrics } from '../../../src/platform/temporal/core-metrics.ts';
 import { createWorkflowMetrics } from '../../../src/platform/temporal/workflow.metrics.ts';
 

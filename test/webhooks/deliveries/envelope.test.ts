@@ -7,7 +7,7 @@ import { createMemoryDeliveryLog } from '../../../packages/receiver/src/memory-d
 import { type ReceivedDelivery, receive } from '../../../packages/receiver/src/receive.ts';
 import { CATALOGUE, exampleOf } from '../../../src/events/catalogue.ts';
 import { MAX_EVENT_BYTES } from '../../../src/events/event.ts';
-import { ENVELOPES, type Envelope, enclose, sourceOf } from '../../../src/webhooks/deliveries/envelope.ts';
+import { ENVELOPES, type Envelope, enclose, sourceOf } from '../../../src/webhooks/subscriptions/envelope.ts';
 import { SECRET, signedDelivery } from '../../packages/receiver/delivery-request.ts';
 import {
   type LocalReceiver,

@@ -7,7 +7,7 @@ import {
   nextDelay,
   RETRY_POLICY_BOUNDS,
   readRetryPolicy,
-} from '../../../src/webhooks/deliveries/retry-schedule.ts';
+} from '../../../src/webhooks/subscriptions/retry-schedule.ts';
 
 const SECONDS = [5, 30, 120, 600, 1800, 3600, 10_800, 21_600, 43_200, 86_400, 86_400];
 const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });

@@ -6,7 +6,7 @@ import type { RequestContext } from '../../../src/platform/context.ts';
 import { ServiceError } from '../../../src/platform/errors/service-error.ts';
 import { createRequestTurns } from '../../../src/platform/http/request-turns.ts';
 import { createLogger } from '../../../src/platform/logger.ts';
-import { openPlatform } from '../../../src/platform/platform.ts';
+import { openPlatform } from '../../../src/platform/opening/platform.ts';
 import { createEventRoutes } from '../../../src/webhooks/intake/event.routes.ts';
 import { EventWaiters } from '../../../src/webhooks/intake/event-waiters.service.ts';
 import { FeedService } from '../../../src/webhooks/intake/feed.service.ts';

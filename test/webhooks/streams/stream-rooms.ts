@@ -4,7 +4,7 @@ import { createLocalJWKSet, type JWTPayload, jwtVerify } from 'jose';
 import { wireWorkerRooms } from '../../../src/app/wiring/worker.ts';
 import { loadConfig } from '../../../src/platform/config.ts';
 import { createLogger } from '../../../src/platform/logger.ts';
-import { openPlatform } from '../../../src/platform/platform.ts';
+import { openPlatform } from '../../../src/platform/opening/platform.ts';
 import { FirstAttemptService } from '../../../src/webhooks/relay/first-attempt.service.ts';
 import { RELAY_SETTINGS, RelayService } from '../../../src/webhooks/relay/relay.service.ts';
 import * as relayStore from '../../../src/webhooks/relay/relay.store.ts';

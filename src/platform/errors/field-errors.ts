@@ -1,7 +1,7 @@
 // Parses a value by a schema, and turns its issues into one path and one message for each field.
 import { z } from 'zod';
-import { cutPath, type FieldError, ServiceError } from '../errors/service-error.ts';
 import { MOST_TOLD, wordIssue } from './issue-words.ts';
+import { cutPath, type FieldError, ServiceError } from './service-error.ts';
 
 type Issue = z.core.$ZodIssue;
 

@@ -1,15 +1,15 @@
 // Opens the shared services of a process, which every room uses: settings, log, database, notifications, metrics,
 // traces.
 import { Registry } from 'prom-client';
-import type { Config } from './config.ts';
-import type { DatabaseLimits } from './database/database.ts';
-import { createOutboxListener } from './database/listener.client.ts';
-import { createOutboxNotifier, OUTBOX_CHANNEL } from './database/notifier.client.ts';
-import type { Log } from './logging.ts';
-import { createObjectives } from './metrics/objectives.ts';
+import type { Config } from '../config.ts';
+import type { DatabaseLimits } from '../database/database.ts';
+import { createOutboxListener } from '../database/listener.client.ts';
+import { createOutboxNotifier, OUTBOX_CHANNEL } from '../database/notifier.client.ts';
+import type { Log } from '../logging.ts';
+import { createObjectives } from '../metrics/objectives.ts';
+import { countRepeatedLines } from '../repeated-lines.ts';
+import { NO_TRACING, type Tracing } from '../tracing/tracing.ts';
 import { openDatabase } from './open-database.ts';
-import { countRepeatedLines } from './repeated-lines.ts';
-import { NO_TRACING, type Tracing } from './tracing/tracing.ts';
 
 export type Platform = ReturnType<typeof openPlatform>;
 

@@ -5,8 +5,8 @@ import type { RequestContext } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { Service } from '../../platform/service.ts';
-import type { AgentKey, KeyService } from '../keys/key.service.ts';
-import type { Agent, AgentService } from './agent.service.ts';
+import type { Agent, AgentService } from '../agents/agent.service.ts';
+import type { AgentKey, KeyService } from './key.service.ts';
 
 /** `authenticatedKeyId`: the key for which the presented token was issued, or null when the token has no key. */
 export type AgentSelf = {

@@ -1,9 +1,9 @@
 // What an answer says of a wrong field: what it must be, and which name was probably meant.
 import { afterAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { findNearest } from '../../../src/platform/http/issue-words.ts';
+import { findNearest } from '../../../src/platform/errors/issue-words.ts';
 import { defineRoute } from '../../../src/platform/http/route.ts';
-import { startTestServer } from './test-server.ts';
+import { startTestServer } from '../http/test-server.ts';
 
 const routes = [
   defineRoute({

@@ -1,8 +1,8 @@
 // Opens the database of a process by its settings. Nothing else is loaded, so a command may need no more than this.
-import { type Config, databaseMissing } from './config.ts';
-import { createDatabase, type DatabaseLimits } from './database/database.ts';
-import { timeIdsBy } from './database/ids.ts';
-import { type Log, reasonOf } from './logging.ts';
+import { type Config, databaseMissing } from '../config.ts';
+import { createDatabase, type DatabaseLimits } from '../database/database.ts';
+import { timeIdsBy } from '../database/ids.ts';
+import { type Log, reasonOf } from '../logging.ts';
 
 /** In milliseconds. */
 const MINUTE = 60_000;

@@ -3,9 +3,9 @@ import { z } from 'zod';
 import type { Tenant } from '../../platform/context.ts';
 import { PAGE_LIMIT } from '../../platform/database/page.ts';
 import { present } from '../../platform/http/present.ts';
-import { keySchema, presentKey } from '../keys/key.schemas.ts';
-import { agentSchema } from './agent.schemas.ts';
-import { resolveAudience } from './agent.ts';
+import { agentSchema } from '../agents/agent.schemas.ts';
+import { resolveAudience } from '../agents/agent.ts';
+import { keySchema, presentKey } from './key.schemas.ts';
 import type { AgentSelf } from './self.service.ts';
 
 /**

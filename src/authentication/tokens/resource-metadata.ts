@@ -2,7 +2,7 @@
 // tenant's address: tokens are for the tenant, not for a route.
 import { APPLICATION_SCOPES } from '../../platform/scopes.ts';
 import { PROOF_ALGORITHMS } from '../dpop/proof-key.ts';
-import type { ResourceMetadata } from './issuer.schemas.ts';
+import type { ResourceMetadata } from '../issuer/issuer.schemas.ts';
 
 /** The path below the tenant's address, and what RFC 9728 §3.1 inserts between host and path of a resource. */
 export const RESOURCE_METADATA_PATH = '/.well-known/oauth-protected-resource';
