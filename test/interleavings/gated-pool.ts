@@ -9,7 +9,7 @@ export type Sending = {
 };
 
 type Query = (...values: unknown[]) => Promise<unknown>;
-type Statement = string | { readonly text: string };
+type Statement = string | { text: string; readonly submit?: unknown };
 type Callback = (error: unknown, result?: unknown) => void;
 
 /**
@@ -28,8 +28,18 @@ export function gatePool(
       const callback = typeof last === 'function' ? (values.pop() as Callback) : undefined;
       const [statement, ...rest] = values as [Statement, ...unknown[]];
       const text = alter(typeof statement === 'string' ? statement : statement.text);
-      const altered = typeof statement === 'string' ? text : { ...statement, text };
-      const answer = pass({ client, text, send: () => query(altered, ...rest) });
+      const send = () => {
+        if (typeof statement === 'string') return query(text, ...rest);
+        if (statement.submit === undefined) return query({ ...statement, text }, ...rest);
+        // What member-query.ts sends calls back, and a copy would not have its class.
+        statement.text = text;
+        return new Promise<unknown>((resolve, reject) => {
+          void query(statement, (error: unknown, result: unknown) =>
+            error ? reject(error) : resolve(result),
+          );
+        });
+      };
+      const answer = pass({ client, text, send });
       if (callback === undefined) return answer;
       answer.then(
         (result) => callback(null, result),
