@@ -42,7 +42,6 @@ describe('the lines of the pages', () => {
     [HOST, 'lost-$now', 'sh'],
     [HOST, 'recovery.signal', 'sh'],
     [UPGRADE, 'set_version()', 'sh'],
-    [UPGRADE, 'AUDIT_KEY=\\(', 'sh'],
     [UPGRADE, 'cp -p .env.former .env\n', 'sh'],
   ])('are in one block: %s, %j', (page, words, language) => {
     expect(readBlocks(page, language)).toContain(lines.readBlock(page, words, language));

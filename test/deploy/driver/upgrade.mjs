@@ -1,6 +1,4 @@
 // Steps of the deployment driver that replace images under load, by the lines of docs/operations/upgrade.md.
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readBlock } from './lines.mjs';
 
@@ -15,8 +13,6 @@ const VERIFY = 'docker compose run --rm --no-deps worker audit verify';
  */
 export function upgradeSteps({ stack, watch, run, page, to, say, former, newer }) {
   const { folder } = stack;
-
-  let isAuditKeyKnown = true;
 
   /** The version that runs believes the log that another one has sealed. */
   async function verifyAudit() {
@@ -40,7 +36,6 @@ export function upgradeSteps({ stack, watch, run, page, to, say, former, newer }
   }
 
   async function upgrade() {
-    isAuditKeyKnown = readFileSync(join(folder, '.env'), 'utf8').includes('\nAUDIT_KEY=');
     await stack.run('git', '-C', folder, 'checkout', '--quiet', to);
     const block = readBlock(page('operations/upgrade.md'), 'set_version()');
     const text = block.replace('127.0.0.1:8080', `127.0.0.1:${stack.ports.gateway}`);
@@ -67,7 +62,6 @@ export function upgradeSteps({ stack, watch, run, page, to, say, former, newer }
   }
 
   async function goBack() {
-    if (!isAuditKeyKnown) await run(readBlock(page('operations/upgrade.md'), 'AUDIT_KEY=\\('));
     const block = readBlock(page('operations/upgrade.md'), 'cp -p .env.former .env\n');
     const { commands } = await run(block, { note: say });
     const promises = [
