@@ -35,7 +35,8 @@ export type DeliveryStep = 'retry' | 'cancel';
 
 type Step = Pick<DeliveryRecord, 'id' | 'subscriptionId' | 'status'> & {
   readonly tenantId: string;
-  readonly generation?: number | undefined;
+  /** A generation in which the delivery must be unfinished; undefined when an ended one is replayed. */
+  readonly unfinished: number | undefined;
 };
 
 const CHUNK = 5_000;
@@ -57,14 +58,14 @@ export class DeliveryService extends Service<DeliveryNeeds> {
   readonly #steps = {
     retry: async (
       transaction: Transaction,
-      { tenantId, id, subscriptionId, generation }: Step,
+      { tenantId, id, subscriptionId, unfinished }: Step,
     ): Promise<string | undefined> => {
       // Locks the endpoint before the delivery, in the same order as attempts.
       await this.needs.endpoints.endHold(transaction, subscriptionId);
-      const was = await store.retry(transaction, id, tenantId, newId(), generation);
+      const was = await store.retry(transaction, id, tenantId, newId(), unfinished);
       if (was === undefined) {
         const { status } = await find(transaction, { tenantId }, id);
-        const isOver = generation !== undefined && !['pending', 'retrying', 'held'].includes(status);
+        const isOver = unfinished !== undefined && !['pending', 'retrying', 'held'].includes(status);
         const detail = isOver
           ? `The delivery has ended: it is ${status}. Its route replays it.`
           : 'The subscription of this delivery is deleted, or the delivery has begun anew.';
@@ -133,7 +134,7 @@ export class DeliveryService extends Service<DeliveryNeeds> {
     step: DeliveryStep,
   ): Promise<{ before: DeliveryRecord; after: DeliveryRecord; action: string | undefined }> => {
     const before = await find(unit, { tenantId }, id);
-    const action = await this.#steps[step](unit, { ...before, tenantId });
+    const action = await this.#steps[step](unit, { ...before, tenantId, unfinished: undefined });
     unit.afterCommit(() => this.needs.notifier.poke());
     return { before, after: await find(unit, { tenantId }, id), action };
   };
@@ -224,7 +225,7 @@ export class DeliveryService extends Service<DeliveryNeeds> {
       const action = await this.#steps[step](transaction, {
         ...before,
         tenantId: scope.tenantId,
-        generation,
+        unfinished: generation,
       });
       if (action === undefined) return before;
       const target = { type: 'delivery', id };
