@@ -127,7 +127,10 @@ describe('an act', () => {
   it.each([
     ['agent', ['suspend', 'reactivate', 'delete']],
     ['key', ['deprecate', 'revoke']],
-    ['webhook', ['pause', 'resume', 'test', 'probe', 'rotate-secret', 'replay', 'cancel-deliveries', 'delete']],
+    [
+      'webhook',
+      ['pause', 'resume', 'test', 'probe', 'rotate-secret', 'replay', 'cancel-deliveries', 'delete'],
+    ],
     ['delivery', ['retry', 'cancel']],
     ['event', ['publish', 'follow']],
     ['audit', ['verify']],
