@@ -199,6 +199,7 @@ const BODIES: Readonly<Record<string, (party: Party, path: string) => unknown>> 
   testWebhook: () => ({}),
   replayWebhook: () => ({ since: '2026-01-01T00:00:00Z' }),
   cancelWebhookReplay: () => ({}),
+  cancelWebhookDeliveries: () => ({}),
   rotateWebhookSecret: () => ({ overlap_seconds: 60 }),
   retryWebhookDelivery: () => ({}),
   cancelWebhookDelivery: () => ({}),
