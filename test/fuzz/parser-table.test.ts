@@ -94,14 +94,14 @@ const OTHERS: Readonly<Record<string, string>> = {
   'platform/config.ts#readVariables': 'settings of the operator',
   'platform/config-secrets.ts#readSecretFiles': 'settings of the operator',
   'platform/egress/address-rules.ts#parseNetworks': 'a setting',
-  'platform/http/field-errors.ts#parseFields':
+  'platform/errors/field-errors.ts#parseFields':
     'gives a value to its schema; test/platform/http/guard.test.ts',
   'platform/http/field-names.ts#readFields': 'renames members that a schema has checked',
   'platform/http/request-body.ts#readBytes': 'reads bytes; test/platform/http/server.test.ts',
   'platform/http/request-target.ts#readTarget':
     'what Node and Koa have parsed; test/platform/http/server.test.ts',
-  'platform/kms/wrapped-key.ts#parseServiceKey': 'a setting',
-  'platform/kms/wrapped-key.ts#parseWrappedKey': 'a setting',
+  'platform/wrapped-key.ts#parseServiceKey': 'a setting',
+  'platform/wrapped-key.ts#parseWrappedKey': 'a setting',
   'platform/json-values.ts#parseJson': 'is JSON.parse',
   'platform/scope-hash.ts#canonicalizeScopes': 'sorts what parseScope has read',
   'platform/temporal/namespace.ts#readNamespace': 'an answer of Temporal',
@@ -109,7 +109,7 @@ const OTHERS: Readonly<Record<string, string>> = {
   'packages/receiver/src/verify-delivery.ts#readHeader':
     'finds a header by its name, and changes nothing of it',
   'webhooks/intake/event-news.ts#readNews': 'what another process of the service says',
-  'webhooks/deliveries/retry-schedule.ts#readRetryPolicy': 'a stored value that a schema has checked',
+  'webhooks/subscriptions/retry-schedule.ts#readRetryPolicy': 'a stored value that a schema has checked',
   'packages/agent/src/bytes.ts#decodeBase64': "the agent's own key",
   'packages/agent/src/key-rotation.ts#readSelf': 'an answer of the service',
   'packages/agent/src/node.ts#readKeyFile': 'a file of the agent',
