@@ -15,13 +15,13 @@ let statements: string[] = [];
 let gate: Promise<void> | undefined;
 let noisy: RequestContext;
 let quiet: RequestContext;
-const query: typeof test.database.query = async (text, values = []) => {
+const query: typeof test.database.query = async (text, values = [], members) => {
   if (text.includes('INSERT INTO events')) {
     const sent = JSON.stringify(values);
     statements.push(sent);
     if (sent.includes(noisy.tenant.id) && !sent.includes(quiet.tenant.id)) await gate;
   }
-  return test.database.query(text, values);
+  return test.database.query(text, values, members);
 };
 const database = { ...test.database, query };
 const rooms = createRooms(database, { accounts: createAccounts(database) });

@@ -95,7 +95,9 @@ function valuesOf(checker: ts.TypeChecker, values: ts.Type | undefined): readonl
   if (!checker.isTupleType(values)) return undefined;
   const { target } = values as ts.TupleTypeReference;
   if (target.hasRestElement) return undefined;
-  return checker.getTypeArguments(values as ts.TypeReference).map((type) => declare(checker, type));
+  // One that a call may leave out is not sent, and Postgres wants all.
+  const sent = checker.getTypeArguments(values as ts.TypeReference).slice(0, target.minLength);
+  return sent.map((type) => declare(checker, type));
 }
 
 function declare(checker: ts.TypeChecker, type: ts.Type): Declared {

@@ -13,6 +13,9 @@ export const leavesOut = one<{ description: string }>(
 export const moreColumns = one<{ id: string }>('SELECT id, name FROM agents');
 export const oneName = one<{ id: string }>('SELECT id, tenant_id AS id FROM agents');
 export const fewValues = counted<[id: string]>('SELECT 1 FROM agents WHERE id = $1 AND tenant_id = $2');
+export const leftOut = counted<[id: string, tenantId?: string]>(
+  'SELECT 1 FROM agents WHERE id = $1 AND ($2::uuid IS NULL OR tenant_id = $2)',
+);
 export const wrongValue = counted<[id: number]>('SELECT 1 FROM agents WHERE id = $1');
 export const wrongPage = paged<{ id: string }, [type: number]>(
   'SELECT id FROM anchors WHERE id < $1 AND type = $3 LIMIT $2',

@@ -106,6 +106,7 @@ describe('a statement', () => {
       ['the row has no member name'],
       ['two columns have one name'],
       ['has 1 values for 2 parameters'],
+      ['has 1 values for 2 parameters'],
       ['$1 is number, and uuid in Postgres'],
       ['$3 is number, and text in Postgres'],
       ['id is string, and int4 in Postgres'],

@@ -108,7 +108,7 @@ export class AnchorCheckService extends Service<AnchorCheckNeeds> {
     if (tenant === undefined || found === undefined)
       throw new ServiceError('not_found', { detail: 'There is no such anchor.' });
     await this.needs.database.transaction({}, async (transaction) => {
-      if (!(await store.request(transaction, name.tenantId, name.id, 0)))
+      if (!(await store.request(transaction, name.tenantId, name.id, 0, undefined)))
         throw new ServiceError('conflict', { detail: 'The anchor has ended.' });
       const context = operatorContext(tenant, newId(), { by });
       await this.needs.progress.tell(

@@ -57,7 +57,7 @@ export const fail = done<[id: string]>(
  * Makes the next check earlier, never later: `pauseMs` after the latest check, or now.
  * @returns false when the anchor is unknown, is of another agent than `agentId`, or has ended
  */
-export const request = changed<[tenantId: string, id: string, pauseMs: number, agentId?: string]>(`
+export const request = changed<[tenantId: string, id: string, pauseMs: number, agentId: string | undefined]>(`
 UPDATE anchors SET requested_at = now(), next_check_at = least(next_check_at, greatest(now(),
   coalesce(last_checked_at + $3::float8 * interval '1 millisecond', now())))
 WHERE id = $2 AND tenant_id = $1 AND (status = 'verified' OR status = 'pending' AND expires_at > now()) AND ($4::uuid IS NULL OR agent_id = $4)`);

@@ -64,7 +64,7 @@ export const exists = existenceIn<[agentId: string]>('anchors', OF_AGENT);
 
 export const list = paged<
   Anchor,
-  [tenantId: string, agentId: string, type?: Anchor['type'], status?: Anchor['status']]
+  [tenantId: string, agentId: string, type: Anchor['type'] | undefined, status: Anchor['status'] | undefined]
 >(`
 SELECT ${COLUMNS} FROM anchor_records
 WHERE tenant_id = $3 AND agent_id = $4 AND ($1::uuid IS NULL OR id < $1) AND ($5::text IS NULL OR type = $5)

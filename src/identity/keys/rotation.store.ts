@@ -85,7 +85,10 @@ export const find = one<KeyRotation, [tenantId: string, agentId: string, id: str
 
 export const exists = existenceIn<[agentId: string]>('key_rotations', OF_AGENT);
 
-export const list = paged<KeyRotation, [tenantId: string, agentId: string, state?: RotationState]>(`
+export const list = paged<
+  KeyRotation,
+  [tenantId: string, agentId: string, state: RotationState | undefined]
+>(`
 ${RECORDS} WHERE r.tenant_id = $3 AND r.agent_id = $4 AND ($1::uuid IS NULL OR r.id < $1) AND ($5::text IS NULL OR r.state = $5)
 ORDER BY r.id DESC LIMIT $2`);
 
