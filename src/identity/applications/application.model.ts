@@ -4,7 +4,6 @@ import {
   defineTable,
   given,
   json,
-  type NewRowOf,
   nullable,
   type RowOf,
   TENANT_ROW,
@@ -31,4 +30,3 @@ export const APPLICATION = defineTable('applications', {
 });
 
 export type ApplicationRow = RowOf<typeof APPLICATION>;
-export type NewApplicationRow = NewRowOf<typeof APPLICATION>;

@@ -1,4 +1,4 @@
-// Statements as values: a text with the types of its parameters and of its rows. `test/statements.test.ts` prepares
+// Statements as values: a text with the types of its parameters and of its rows. `test/statements` prepares
 // each on a migrated database and compares these types with what Postgres says.
 // docs/decisions/0052-statements-as-values.md
 import { type Page, type PageRequest, toPage } from './page.ts';

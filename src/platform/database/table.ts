@@ -97,7 +97,7 @@ export function columnNames<T extends Table>(
 }
 
 /**
- * Columns for a SELECT or RETURNING, each renamed to its attribute.
+ * Columns for a SELECT or RETURNING of a statement (statements.ts), whose rows have the attributes as members.
  * @param options.of the table's alias in the statement
  */
 export function selectList<T extends Table, Name extends keyof T['columns'] & string>(
@@ -106,11 +106,7 @@ export function selectList<T extends Table, Name extends keyof T['columns'] & st
   options: { readonly of?: string } = {},
 ): string {
   const prefix = options.of === undefined ? '' : `${options.of}.`;
-  return names
-    .map((name) =>
-      inSnakeCase(name) === name ? `${prefix}${name}` : `${prefix}${inSnakeCase(name)} AS "${name}"`,
-    )
-    .join(', ');
+  return names.map((name) => `${prefix}${inSnakeCase(name)}`).join(', ');
 }
 
 /**

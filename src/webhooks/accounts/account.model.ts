@@ -1,4 +1,4 @@
-// Accounts of days and counts of hours: what has become of the deliveries that were accepted then.
+// Accounts of days and counts of hours: how many of the deliveries that were accepted then are in which state.
 import {
   bigint,
   boolean,

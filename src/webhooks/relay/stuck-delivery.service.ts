@@ -36,6 +36,7 @@ export const wakeParked = ({ database }: MendTools): Promise<number> =>
 /** Calls the workflows of endpoints that have lost the signal of their crowd. */
 export async function callCrowds({ database, commands, lateSeconds }: MendTools): Promise<number> {
   const endpoints = await overdueCrowds(database, lateSeconds);
+  if (endpoints.length === 0) return 0;
   await database.transaction({}, (unit) =>
     commands.add(
       unit,
@@ -51,7 +52,7 @@ export async function callCrowds({ database, commands, lateSeconds }: MendTools)
 
 /**
  * Signals workflows that wait past the time of their delivery, and enqueues new ones for those that are gone.
- * @throws when the database or Temporal does not answer; what was moved before stays so
+ * @throws when the database or Temporal does not answer; deliveries that were moved before stay moved
  */
 export async function moveOverdue(tools: MendTools): Promise<number> {
   let moved = 0;

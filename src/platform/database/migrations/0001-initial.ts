@@ -313,8 +313,8 @@ CREATE INDEX issuer_keys_by_tenant ON issuer_keys (tenant_id, activate_at);
 CREATE INDEX issuer_keys_by_sealing_key ON issuer_keys (sealing_key(private_sealed), id) WHERE private_sealed IS NOT NULL;
 CREATE INDEX issuer_keys_by_delivery_sealing_key ON issuer_keys (sealing_key(delivery_sealed), id) WHERE delivery_sealed IS NOT NULL;
 
--- Keys that sign security event tokens and nothing else; the columns are those of issuer_keys. A table of its own, so that no statement
--- takes one of them for a key of access tokens.
+-- Keys that sign security event tokens and nothing else; the columns are those of issuer_keys. The table is another one, so that no
+-- statement takes one of these keys for a key of access tokens.
 CREATE TABLE event_keys (
   id uuid NOT NULL UNIQUE,
   kid text PRIMARY KEY,
@@ -874,7 +874,7 @@ CREATE TABLE tenant_ends (
   removed_at timestamptz(3)
 );
 
--- What was removed of a tenant that is gone, and when. Its slug is never used again.
+-- Certificates of erased tenants: the tables whose rows were removed, and when. The slug of an erased tenant is never used again.
 CREATE TABLE audit_erasures (
   tenant_id uuid PRIMARY KEY,
   slug text NOT NULL CONSTRAINT audit_erasures_slug_unique UNIQUE,
@@ -972,7 +972,7 @@ CREATE INDEX published_events_by_age ON published_events (created_at);
 -- before after_xid that the caller has not read, or only up to an id. Its settings make it read the index in order and stop: without
 -- statistics of a day that has just begun the planner would rather read and sort all that is left of it.
 -- Since a time: begins after the last event, of any tenant, that is ten minutes older. Transactions are numbered as they begin to write,
--- so what was accepted later has a greater number.
+-- so an event that was accepted later has a greater number.
 CREATE FUNCTION event_feed(tenant uuid, after_xid xid8, after_id uuid, open_xids xid8[], open_ids uuid[], low uuid, since timestamptz,
   most integer)
 RETURNS TABLE (xid xid8, id uuid, type text, size integer) LANGUAGE sql STABLE
@@ -1182,7 +1182,7 @@ CREATE FUNCTION endpoint_permits(endpoint endpoints) RETURNS integer LANGUAGE sq
   SELECT CASE WHEN endpoint.permits = 0 AND endpoint.permits_at < now() - interval '30 seconds' THEN 1 ELSE endpoint.permits END
 $function$;
 
--- Attempts that may begin now at an endpoint with a rate, as a fraction; null without a rate. What is not used is kept for a tenth of a second.
+-- Attempts that may begin now at an endpoint with a rate, as a fraction; null without a rate. Unused attempts are kept for a tenth of a second.
 CREATE FUNCTION endpoint_tokens(endpoint endpoints) RETURNS double precision LANGUAGE sql STABLE AS $function$
   SELECT CASE WHEN endpoint.rate IS NOT NULL THEN least(greatest(1, endpoint.rate / 10.0::float8),
     endpoint.tokens + endpoint.rate * greatest(0, extract(epoch FROM now() - endpoint.tokens_at)::float8)) END
